@@ -1,0 +1,32 @@
+# Two commands: `make demo` and `make test`. Each installs what it needs into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint clean
+
+demo: .venv/.demo_installed  ## learn the rotation planted in real digits
+	$(BIN)/augury learn mnist5k --variant rotated --run runs/demo --overwrite
+
+test: lint  ## lint, types, layers, then every test
+	$(BIN)/python -m pytest
+
+lint: .venv/.test_installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.demo_installed: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	touch $@
+
+.venv/.test_installed: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[test]"
+	touch $@ .venv/.demo_installed
+
+clean:
+	rm -rf .venv runs .pytest_cache .ruff_cache .mypy_cache

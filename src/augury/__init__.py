@@ -1,0 +1,34 @@
+"""Augury learns which invariances a data set has, and how much of each, while a PyTorch network trains.
+
+The public names load on first use, so that `import augury` (and the command line) starts at once.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+PUBLIC = {
+    "Affine2d": "augury.transforms.affine2d",
+    "AffineCoordinates": "augury.transforms.affine2d",
+    "AuguryError": "augury.core.errors",
+    "Dataset": "augury.data.dataset",
+    "Invariance": "augury.records",
+    "OrbitAverage": "augury.models.orbit",
+    "Transform": "augury.transforms.base",
+    "Width": "augury.records",
+    "WidthSpec": "augury.core.units",
+}
+"""Every public name and the module that holds it."""
+
+__all__ = sorted(PUBLIC)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'augury' has no attribute {name!r}")
+    return getattr(import_module(PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*PUBLIC, "__version__"])

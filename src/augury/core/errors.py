@@ -1,0 +1,44 @@
+"""Errors that say what must hold, what came, and what to do.
+
+Everything a user can get wrong raises an `AuguryError`; the command line prints its message and no traceback.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class AuguryError(Exception):
+    """Base of every error that Augury raises on purpose."""
+
+
+class InputError(AuguryError, ValueError):
+    """Something the user gave does not fit: data, a name, a number, a path."""
+
+
+class RunError(AuguryError, RuntimeError):
+    """A run could not go on: its loss is not finite, its folder cannot be written, its checkpoint is damaged."""
+
+
+def choose(what: str, given: str, options: Iterable[str]) -> str:
+    """Return `given` if it is one of `options`; otherwise raise an error that suggests the nearest.
+
+    Parameters
+    ----------
+    what
+        What is being chosen, as the user knows it: "method", "data set", "generator".
+    given
+        What came.
+    options
+        What would do.
+
+    Returns
+    -------
+    str
+        `given`, unchanged.
+    """
+    known = sorted(options)
+    if given in known:
+        return given
+    near = get_close_matches(str(given), known, n=1, cutoff=0.5)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise InputError(f"{what} must be one of {', '.join(known)}; got '{given}'.{hint}")

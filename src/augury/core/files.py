@@ -1,0 +1,51 @@
+"""Files that are written whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from augury.core.errors import RunError
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; move it into place when the block ends well, delete it otherwise.
+
+    Parameters
+    ----------
+    path
+        Where the file shall stand.
+
+    Yields
+    ------
+    Path
+        Where to write it.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch()
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}. Choose a folder that you may write to.") from error
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Where it shall stand.
+    text
+        Its content.
+    """
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,72 @@
+"""Widths as a person reads them.
+
+A width eta is a plain number (radians, normalised coordinates, a log-scale). A `Unit` turns it into degrees,
+pixels or a factor, and back. The sign of eta carries no meaning: the noise is symmetric.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How one width is shown to a person."""
+
+    symbol: str
+    """What follows the number: "deg", "px", "factor", or "" for a plain number."""
+    to_person: Callable[[float], float]
+    """From a non-negative eta to the number a person reads."""
+    from_person: Callable[[float], float]
+    """The inverse."""
+
+
+def scaled(symbol: str, per_eta: float) -> Unit:
+    """Return a unit that is a multiple of eta.
+
+    Parameters
+    ----------
+    symbol
+        What follows the number.
+    per_eta
+        How many of the unit one eta is.
+
+    Returns
+    -------
+    Unit
+        The unit.
+    """
+    return Unit(symbol, lambda eta: eta * per_eta, lambda value: value / per_eta)
+
+
+PLAIN = scaled("", 1.0)
+DEGREES = scaled("deg", 180.0 / math.pi)
+FACTOR = Unit("factor", math.exp, math.log)
+
+
+def pixels(size: int) -> Unit:
+    """Return pixels of an axis `size` pixels long whose coordinates run from -1 to 1.
+
+    Parameters
+    ----------
+    size
+        Length of the axis in pixels.
+
+    Returns
+    -------
+    Unit
+        The unit.
+    """
+    return scaled("px", size / 2)
+
+
+@dataclass(frozen=True)
+class WidthSpec:
+    """The name, unit and largest sensible value of one width."""
+
+    name: str
+    """The generator's name: "rotation", "translate_x", "brightness"."""
+    unit: Unit = PLAIN
+    """How it is shown."""
+    upper: float = math.inf
+    """Largest eta that means anything new: pi for a rotation."""

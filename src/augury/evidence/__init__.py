@@ -1,0 +1,1 @@
+"""What chooses the widths: marginal likelihoods and their bounds."""

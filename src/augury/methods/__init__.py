@@ -1,0 +1,1 @@
+"""One file per algorithm; each reads top to bottom like the paper's."""

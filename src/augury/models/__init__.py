@@ -1,0 +1,1 @@
+"""The papers' networks, and OrbitAverage, which makes any network invariant."""

@@ -1,0 +1,107 @@
+"""OrbitAverage makes any network invariant: f_hat(x) = 1/S sum_s f(g(x, eps_s; eta)) (paper A, Eq. 1)."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.transforms.base import Transform
+
+
+class OrbitAverage(nn.Module):
+    """A network averaged over random transformations of its input.
+
+    The S views of every input are folded into the batch axis: one forward of B * S inputs, then a mean.
+    In evaluation mode the noise comes from a fixed seed, so that the same input always gives the same output.
+
+    Parameters
+    ----------
+    net
+        Any network f.
+    transform
+        The distribution over transformations, with its widths eta.
+    S_train, S_eval
+        Views per input while training and while evaluating.
+    chunk
+        Largest number of views in one forward pass while evaluating: it bounds the memory.
+    seed
+        Seed of the noise in evaluation mode.
+    """
+
+    def __init__(
+        self,
+        net: Callable[[Tensor], Tensor],
+        transform: Transform,
+        S_train: int = 20,
+        S_eval: int = 20,
+        chunk: int = 8192,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        for name, value in (("S_train", S_train), ("S_eval", S_eval), ("chunk", chunk)):
+            if value < 1:
+                raise InputError(f"{name} must be at least 1; got {value}. One view per input is the smallest orbit.")
+        self.net = net
+        self.transform = transform
+        self.S_train, self.S_eval, self.chunk, self.seed = S_train, S_eval, chunk, seed
+
+    def views(self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None) -> Tensor:
+        """Return S views of every input, folded into the batch axis.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        rng
+            Where the noise comes from.
+        S
+            Views per input; `S_train` unless told.
+
+        Returns
+        -------
+        Tensor
+            The views [B * S, ...], those of one input side by side.
+        """
+        return self.transform(x, S or self.S_train, rng).flatten(0, 1)
+
+    def average(self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None) -> Float[Tensor, "B D"]:
+        """Return f_hat(x) with noise from `rng`, differentiable in the weights and in eta.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        rng
+            Where the noise comes from.
+        S
+            Views per input; `S_train` unless told.
+
+        Returns
+        -------
+        Tensor
+            The mean of the network's outputs over the orbit.
+        """
+        S = S or self.S_train
+        return self.net(self.views(x, rng, S)).unflatten(0, (len(x), S)).mean(1)
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:
+        """Return f_hat(x): fresh noise from torch's global generator in training mode, a fixed seed in evaluation.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+
+        Returns
+        -------
+        Tensor
+            The mean of the network's outputs over the orbit.
+        """
+        if self.training:
+            return self.average(x, generator(int(torch.randint(2**62, ())), x.device))
+        rng = generator(self.seed, x.device)
+        per_chunk = max(1, self.chunk // self.S_eval)
+        return torch.cat([self.average(part, rng, self.S_eval) for part in x.split(per_chunk)])

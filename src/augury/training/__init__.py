@@ -1,0 +1,1 @@
+"""The only training loop, with schedules, checkpoints and progress."""

@@ -1,0 +1,1 @@
+"""Learnable distributions over transformations, g(x, eps; eta)."""

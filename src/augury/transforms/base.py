@@ -1,0 +1,189 @@
+"""What a transformation is: sample the noise, act on the input. Two functions and a list of widths.
+
+    eps   = transform.noise(B, S, rng)      # the only random line
+    views = transform.act(x, eps)           # [B, ...] -> [B, S, ...], differentiable in eta
+
+A transformation of your own needs the list of its widths and `act`:
+
+    class Gain(Transform):
+        kind = "signal"
+
+        def __init__(self):
+            super().__init__([WidthSpec("gain", FACTOR)])
+
+        def act(self, x, eps):
+            factor = (eps[..., 0] * self.eta[0]).exp()
+            return x[:, None] * factor[..., None, None]
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.core.errors import InputError, choose
+from augury.core.units import WidthSpec
+from augury.transforms.noise import SAMPLINGS, grid, independent, stratified
+
+KINDS = {
+    "image": "images [B, C, H, W]",
+    "signal": "signals [B, C, T]",
+    "points": "point clouds [B, P, 3]",
+    "coordinates": "coordinates [B, 2]",
+}
+"""What a transformation can act on, and the shape of a batch of it."""
+
+KIND_OF_NDIM = {4: ("image",), 3: ("signal", "points"), 2: ("coordinates",)}
+
+
+class Transform(nn.Module, ABC):
+    """A distribution over transformations g(x, eps; eta), reparameterised by eps uniform on [-1, 1]^K.
+
+    Parameters
+    ----------
+    specs
+        Name, unit and bound of every width, in the order of `eta`.
+    sampling
+        How eps is drawn: "independent", "stratified" or "grid".
+    noise_dim
+        Dimensions of eps, where they are not one per width.
+    """
+
+    kind: str
+    """A key of `KINDS`; subclasses set it."""
+
+    def __init__(
+        self, specs: Sequence[WidthSpec], sampling: str = "independent", noise_dim: int | None = None
+    ) -> None:
+        super().__init__()
+        self.specs = tuple(specs)
+        self.sampling = choose("sampling", sampling, SAMPLINGS)
+        self.noise_dim = len(self.specs) if noise_dim is None else noise_dim
+        self._make_eta()
+
+    def _make_eta(self) -> None:
+        self.eta = nn.Parameter(torch.zeros(len(self.specs)))
+
+    @abstractmethod
+    def act(self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S ..."]:
+        """Transform every input S times, once for each row of its noise.
+
+        Parameters
+        ----------
+        x
+            A batch of inputs.
+        eps
+            Noise for each input and sample.
+
+        Returns
+        -------
+        Tensor
+            The views g(x, eps; eta).
+        """
+
+    def noise(self, B: int, S: int, rng: torch.Generator) -> Float[Tensor, "{B} {S} K"]:
+        """Draw the noise of B inputs, S samples each.
+
+        Parameters
+        ----------
+        B, S
+            Inputs, and samples for each.
+        rng
+            Where the draws come from; a grid does not touch it.
+
+        Returns
+        -------
+        Tensor
+            eps.
+        """
+        K = self.noise_dim
+        if self.sampling == "grid":
+            return grid(S, K).to(rng.device).expand(B, S, K)
+        draw = stratified if self.sampling == "stratified" else independent
+        return draw(B, S, K, rng)
+
+    def forward(self, x: Float[Tensor, "B ..."], S: int, rng: torch.Generator) -> Float[Tensor, "B {S} ..."]:
+        """Return S views of every input.
+
+        Parameters
+        ----------
+        x
+            A batch of inputs of this transformation's kind.
+        S
+            Views for each.
+        rng
+            Where the draws come from.
+
+        Returns
+        -------
+        Tensor
+            The views.
+        """
+        self.check(x)
+        return self.act(x, self.noise(len(x), S, rng).to(x))
+
+    def check(self, x: Tensor) -> None:
+        """Raise unless `x` has the shape that this transformation acts on.
+
+        Parameters
+        ----------
+        x
+            A batch of inputs.
+        """
+        fits = self.kind in KIND_OF_NDIM.get(x.ndim, ())
+        if self.kind == "points":
+            fits = fits and x.shape[-1] == 3
+        if self.kind == "coordinates":
+            fits = fits and x.shape[-1] == 2
+        if not fits:
+            raise InputError(
+                f"{type(self).__name__} acts on {KINDS[self.kind]}; got a batch of shape {list(x.shape)}. "
+                f"Choose a transformation for your data, or reshape it."
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the widths, in the order of `eta`."""
+        return tuple(spec.name for spec in self.specs)
+
+    def describe(self) -> dict[str, float]:
+        """Return every width as a person reads it: degrees, pixels, a factor.
+
+        Returns
+        -------
+        dict
+            The value of each width in its unit, by name.
+        """
+        values = self.eta.detach().abs().tolist()
+        return {s.name: s.unit.to_person(v) for s, v in zip(self.specs, values, strict=True)}
+
+    @torch.no_grad()
+    def set_widths(self, values: Mapping[str, float]) -> None:
+        """Set widths given as a person writes them; those not named keep their value.
+
+        Parameters
+        ----------
+        values
+            Width in its unit, by name.
+        """
+        for name, value in values.items():
+            k = self.names.index(choose("generator", name, self.names))
+            spec = self.specs[k]
+            smallest = spec.unit.to_person(0.0)
+            if not value >= smallest:
+                raise InputError(
+                    f"width {name} must be at least {smallest:g} {spec.unit.symbol} (no transformation); got {value}. "
+                    f"A width is how far to go either way, so it has no sign."
+                )
+            self._set_eta(k, spec.unit.from_person(float(value)))
+
+    def _set_eta(self, k: int, value: float) -> None:
+        self.eta[k] = value
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """Bring every width back to [-upper, upper] after an optimiser's step, so that none runs away or sticks."""
+        upper = torch.tensor([spec.upper for spec in self.specs]).to(self.eta)
+        self.eta.copy_(self.eta.clamp(-upper, upper))
