@@ -1,0 +1,51 @@
+"""Loss and test score of the two tasks: cross-entropy and accuracy, or squared error and its root."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "classification": F.cross_entropy,
+    "regression": F.mse_loss,
+}
+"""The mean loss of outputs and targets, by task."""
+
+SCORES = {"classification": "test_accuracy", "regression": "test_error"}
+"""What the test set is scored by: the share of right answers, or the root mean squared error."""
+
+
+@torch.no_grad()
+def score(
+    model: nn.Module, x: Float[Tensor, "M ..."], y: Shaped[Tensor, "M ..."], task: str, chunk: int = 1000
+) -> dict[str, float]:
+    """Score a model in evaluation mode; it is left in the mode it came in.
+
+    Parameters
+    ----------
+    model
+        From inputs to outputs.
+    x, y
+        A test set; an empty one has no score.
+    task
+        "classification" or "regression".
+    chunk
+        Inputs in one forward pass.
+
+    Returns
+    -------
+    dict
+        The score under its name in `SCORES`, or nothing.
+    """
+    if len(x) == 0:
+        return {}
+    was_training = model.training
+    model.eval()
+    device = next((p.device for p in model.parameters()), x.device)
+    outputs = torch.cat([model(part.to(device)).cpu() for part in x.split(chunk)])
+    model.train(was_training)
+    if task == "classification":
+        return {SCORES[task]: float((outputs.argmax(1) == y).double().mean())}
+    return {SCORES[task]: float((outputs - y).double().square().mean().sqrt())}

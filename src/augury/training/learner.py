@@ -1,0 +1,177 @@
+"""What the loop asks of a method: a step on a mini-batch, and what to do when an epoch ends.
+
+The loop owns the order of the data, the random streams, the schedules, checkpoints and the choice of the best
+epoch. A learner owns the network, the widths and their optimisers. One epoch of any method is
+
+    for x, y in batches(shuffle):  loss = learner.train_step(x, y, rng)
+    diagnostics = learner.end_epoch(batches, epoch, rng)
+
+Everything that changes during training must be reachable from `modules`, `optimizers` or `extra_state`: that
+is what a checkpoint holds, and what makes a killed run continue to the same bits.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from augury.models.orbit import OrbitAverage
+from augury.records import Width
+from augury.training.batches import Batches
+from augury.training.schedule import Cosine
+from augury.transforms.base import Transform
+
+LOG_EVIDENCE = "log_evidence"
+"""Key of `end_epoch` under which the loop looks for what the best epoch is chosen by."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a learner says of its widths when training is over."""
+
+    widths: dict[str, Width]
+    """Every width by its generator's name, without the planted truth, which a learner does not know."""
+    log_evidence: float | None = None
+    """Log evidence of the final state, where the method has one."""
+    log_evidence_without: float | None = None
+    """The same with all widths at zero."""
+
+
+class Learner(ABC):
+    """One method at work on one network."""
+
+    model: nn.Module
+    """What is trained and handed to the user: an `OrbitAverage`, or a plain network."""
+
+    @abstractmethod
+    def train_step(
+        self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
+    ) -> float:
+        """Take one optimiser step on a mini-batch.
+
+        Parameters
+        ----------
+        x, y
+            Inputs and targets.
+        rng
+            Where the noise of the views comes from.
+
+        Returns
+        -------
+        float
+            The loss before the step; the loop stops where it is not finite.
+        """
+
+    def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
+        """Do what the method does once per epoch: evidence, steps on the widths and on the prior.
+
+        Parameters
+        ----------
+        batches
+            The training set; every call goes over it once.
+        epoch
+            How many epochs are done, from 1.
+        rng
+            Where noise comes from.
+
+        Returns
+        -------
+        dict
+            Diagnostics for this epoch's line of metrics; "log_evidence" chooses the best epoch.
+        """
+        return {}
+
+    @abstractmethod
+    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """Return every optimiser by a name of its own.
+
+        Returns
+        -------
+        Mapping
+            The optimisers.
+        """
+
+    def schedules(self) -> Sequence[Cosine]:
+        """Return the schedules that the loop sets before every step.
+
+        Returns
+        -------
+        Sequence
+            The schedules; none unless told.
+        """
+        return ()
+
+    def modules(self) -> Mapping[str, nn.Module]:
+        """Return every module whose state belongs in a checkpoint.
+
+        Returns
+        -------
+        Mapping
+            The model alone unless told.
+        """
+        return {"model": self.model}
+
+    def extra_state(self) -> dict[str, Tensor]:
+        """Return what else changes during training: a prior precision, a noise level.
+
+        Returns
+        -------
+        dict
+            Tensors by name.
+        """
+        return {}
+
+    def load_extra_state(self, state: Mapping[str, Tensor]) -> None:  # noqa: B027
+        """Take back what `extra_state` gave.
+
+        Parameters
+        ----------
+        state
+            Tensors by name.
+        """
+
+    @property
+    def transform(self) -> Transform | None:
+        """The distribution over transformations, where the method has one."""
+        return self.model.transform if isinstance(self.model, OrbitAverage) else None
+
+    def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
+        """Say what was learned, after the best epoch has been restored.
+
+        Parameters
+        ----------
+        batches
+            The training set.
+        rng
+            Where noise comes from.
+
+        Returns
+        -------
+        Findings
+            The widths with all that the method knows of them; no verdict unless it overrides this.
+        """
+        return Findings(widths_of(self.transform, "undecided"))
+
+
+def widths_of(transform: Transform | None, verdict: str) -> dict[str, Width]:
+    """Return the widths of a transformation as records, all with one verdict.
+
+    Parameters
+    ----------
+    transform
+        The transformation; none has no widths.
+    verdict
+        One of `augury.records.VERDICTS`.
+
+    Returns
+    -------
+    dict
+        Each width in its unit, by name.
+    """
+    if transform is None:
+        return {}
+    units = {spec.name: spec.unit.symbol for spec in transform.specs}
+    return {name: Width(value, units[name], verdict=verdict) for name, value in transform.describe().items()}

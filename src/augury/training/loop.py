@@ -1,0 +1,193 @@
+"""The only training loop.
+
+    for each epoch:  a step on every mini-batch, in a seeded order, rates set by cosine
+                     what the method does once per epoch
+                     a line of metrics; the best evidence so far; a checkpoint where one is due
+    restore the epoch with the best evidence; let the learner conclude; score the test set
+
+The test set is only ever scored, never trained on or chosen by.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from augury.core.errors import RunError
+from augury.data.dataset import Dataset
+from augury.training.batches import Batches
+from augury.training.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+from augury.training.config import LearnConfig
+from augury.training.evaluate import score
+from augury.training.learner import LOG_EVIDENCE, Findings, Learner
+from augury.training.progress import Progress
+from augury.training.run_folder import RunFolder
+from augury.training.settled import settled
+from augury.training.snapshot import Best, RunState, learned, put_back, restore_learned, take
+from augury.training.streams import own_global_stream, streams
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What came of training; the learner itself now holds the chosen epoch's state."""
+
+    findings: Findings
+    """What the learner says of its widths."""
+    scores: dict[str, float]
+    """The test score under its name; nothing without a test set."""
+    rows: list[dict[str, Any]]
+    """A line of metrics for each epoch."""
+    epoch: int
+    """The epoch whose state was kept: the last one, or the one with the best evidence."""
+    seconds: float
+    """Training time, test scores aside."""
+
+
+def fit(
+    learner: Learner,
+    data: Dataset,
+    config: LearnConfig,
+    folder: RunFolder | None = None,
+    progress: Progress | None = None,
+) -> Fit:
+    """Train a learner from start to end, or from its folder's checkpoint to the end.
+
+    Parameters
+    ----------
+    learner
+        The method at work on its network, already on the device that the settings name.
+    data
+        Training and test set.
+    config
+        The settings.
+    folder
+        Where metrics and checkpoints go; nothing is written without one.
+    progress
+        Whoever watches.
+
+    Returns
+    -------
+    Fit
+        What came of it.
+    """
+    batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
+    progress = Progress() if progress is None else progress
+    with own_global_stream(config.seed):
+        state = _begin(learner, config, folder)
+        progress.start(config.method, config.epochs, len(batches), state.epoch)
+        try:
+            _train(learner, data, batches, config, state, folder, progress)
+        finally:
+            progress.stop()
+        return _finish(learner, data, batches, state)
+
+
+def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None) -> RunState:
+    state = RunState(streams(config.seed))
+    if folder is None:
+        return state
+    if has_checkpoint(folder.checkpoint):
+        tensors, facts = load_checkpoint(folder.checkpoint)
+        put_back(learner, state, tensors, facts)
+    state.rows = folder.keep_rows(state.epoch)
+    return state
+
+
+def _train(
+    learner: Learner,
+    data: Dataset,
+    batches: Batches,
+    config: LearnConfig,
+    state: RunState,
+    folder: RunFolder | None,
+    progress: Progress,
+) -> None:
+    saved_at = time.monotonic()
+    over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
+    while not over:
+        row = _epoch(learner, batches, config, state, progress)
+        state.rows.append(row)
+        over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
+        if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
+            row |= score(learner.model, data.x_test, data.y_test, data.task)
+        _keep_best(learner, state)
+        progress.epoch(row)
+        if folder is not None:
+            folder.add_row(row)
+            if over or time.monotonic() - saved_at >= config.checkpoint_seconds:
+                save_checkpoint(folder.checkpoint, state.epoch, *take(learner, state))
+                saved_at = time.monotonic()
+
+
+def _epoch(
+    learner: Learner, batches: Batches, config: LearnConfig, state: RunState, progress: Progress
+) -> dict[str, Any]:
+    started = time.perf_counter()
+    for module in learner.modules().values():
+        module.train()
+    epoch, total, rng = state.epoch + 1, 0.0, state.rngs["views"]
+    for step, (x, y) in enumerate(batches(state.rngs["shuffle"])):
+        for schedule in learner.schedules():
+            schedule.set((state.epoch * len(batches) + step) / (config.epochs * len(batches)))
+        loss = learner.train_step(x, y, rng)
+        if not math.isfinite(loss):
+            raise _lost(f"the loss became {loss} at epoch {epoch}, step {step + 1} of {len(batches)}")
+        total += loss * len(x)
+        progress.step(epoch, step + 1, loss)
+    diagnostics = learner.end_epoch(batches, epoch, rng)
+    _check_finite(learner, diagnostics, epoch)
+    state.epoch, state.seconds = epoch, state.seconds + time.perf_counter() - started
+    widths = learner.transform.describe() if learner.transform is not None else {}
+    return {
+        "epoch": epoch,
+        "loss": total / batches.N,
+        "widths": widths,
+        **diagnostics,
+        "seconds": state.seconds,
+    }
+
+
+def _check_finite(learner: Learner, diagnostics: dict[str, float], epoch: int) -> None:
+    for name, value in diagnostics.items():
+        if not math.isfinite(value):
+            raise _lost(f"{name} became {value} at the end of epoch {epoch}")
+    for name, tensor in learned(learner).items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise _lost(f"{name.removeprefix('modules/')} became NaN or infinite in epoch {epoch}")
+
+
+def _lost(what: str) -> RunError:
+    return RunError(
+        f"{what}, so the run was stopped; its last good checkpoint, if it has written one, is kept. "
+        f"Lower the learning rate (rate) or look for extreme values in the data."
+    )
+
+
+def _at_rest(learner: Learner, config: LearnConfig, state: RunState, N: int) -> bool:
+    if learner.transform is None:
+        return False
+    units = {spec.name: spec.unit for spec in learner.transform.specs}
+    etas = [[units[name].from_person(value) for name, value in row["widths"].items()] for row in state.rows]
+    evidences = [row[LOG_EVIDENCE] / N for row in state.rows if LOG_EVIDENCE in row]
+    return settled(etas, evidences, config.settle_window, config.settle_eta, config.settle_evidence)
+
+
+def _keep_best(learner: Learner, state: RunState) -> None:
+    evidence = state.rows[-1].get(LOG_EVIDENCE)
+    if evidence is not None and (state.best is None or evidence > state.best.log_evidence):
+        state.best = Best(state.epoch, evidence, learned(learner))
+
+
+def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState) -> Fit:
+    started = time.perf_counter()
+    epoch = state.epoch
+    if state.best is not None:
+        restore_learned(learner, state.best.tensors)
+        epoch = state.best.epoch
+    findings = learner.conclude(batches, state.rngs["views"])
+    seconds = state.seconds + time.perf_counter() - started
+    scores = score(learner.model, data.x_test, data.y_test, data.task)
+    learner.model.eval()
+    return Fit(findings, scores, state.rows, epoch, seconds)

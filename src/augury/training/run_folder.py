@@ -1,0 +1,179 @@
+"""A run's folder: what it was asked, what happened, what came of it.
+
+config.json  metrics.jsonl  checkpoint/  model.safetensors  invariance.json
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augury.core.errors import InputError, RunError
+from augury.core.files import write_text
+from augury.records import Invariance
+
+CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint"
+MODEL, INVARIANCE, REPORT = "model.safetensors", "invariance.json", "report.html"
+OURS = (CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, REPORT)
+"""What a run writes, and therefore all that overwriting it may delete."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+    """The folder."""
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where its checkpoint lies."""
+        return self.path / CHECKPOINT
+
+    @property
+    def model(self) -> Path:
+        """Where the trained model goes."""
+        return self.path / MODEL
+
+    def add_row(self, row: Mapping[str, Any]) -> None:
+        """Append one line of metrics.
+
+        Parameters
+        ----------
+        row
+            What JSON takes.
+        """
+        try:
+            with (self.path / METRICS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row, allow_nan=False) + "\n")
+        except OSError as error:
+            raise RunError(
+                f"cannot write {self.path / METRICS}: {error.strerror}. Is the disk full?"
+            ) from error
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all lines of metrics; a last line that was cut short by a kill is left out.
+
+        Returns
+        -------
+        list
+            One dictionary for each epoch.
+        """
+        path = self.path / METRICS
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def keep_rows(self, n: int) -> list[dict[str, Any]]:
+        """Cut the metrics back to their first n lines: a continued run writes the later ones again.
+
+        Parameters
+        ----------
+        n
+            How many to keep.
+
+        Returns
+        -------
+        list
+            Those kept.
+        """
+        rows = self.rows()[:n]
+        if len(rows) < n:
+            raise RunError(
+                f"{self.path / METRICS} holds {len(rows)} epochs and the checkpoint {n}. Start the run anew."
+            )
+        write_text(self.path / METRICS, "".join(json.dumps(row) + "\n" for row in rows))
+        return rows
+
+    def write_invariance(self, invariance: Invariance) -> None:
+        """Write what was learned.
+
+        Parameters
+        ----------
+        invariance
+            The record.
+        """
+        write_text(self.path / INVARIANCE, invariance.dumps())
+
+
+def open_run(
+    path: Path, config: Mapping[str, Any], *, overwrite: bool = False, resume: bool = False
+) -> RunFolder:
+    """Make a run's folder, or open one again; every complaint comes before training starts.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    config
+        All settings of the run, written to `config.json`; a run that continues must have the same.
+    overwrite
+        Replace a run that stands there.
+    resume
+        Continue the run that stands there; start one where there is none.
+
+    Returns
+    -------
+    RunFolder
+        The folder, ready to be written.
+    """
+    if overwrite and resume:
+        raise InputError("overwrite and resume exclude each other; give one of them.")
+    config = json.loads(json.dumps(config))
+    if _holds_something(path):
+        if resume:
+            _check_same(path, config)
+            return RunFolder(path)
+        if not overwrite:
+            raise InputError(
+                f"the run folder {path} already exists. Overwrite it (--overwrite), continue it (--resume), "
+                f"or choose another (--run)."
+            )
+        _empty(path)
+    write_text(path / CONFIG, json.dumps(config, indent=2) + "\n")
+    write_text(path / METRICS, "")
+    return RunFolder(path)
+
+
+def _holds_something(path: Path) -> bool:
+    try:
+        return path.is_file() or (path.is_dir() and any(path.iterdir()))
+    except OSError as error:
+        raise RunError(
+            f"cannot read the run folder {path}: {error.strerror}. Choose another (--run)."
+        ) from error
+
+
+def _empty(path: Path) -> None:
+    if not (path / CONFIG).is_file():
+        raise InputError(
+            f"{path} is not a run folder (it has no {CONFIG}), so it is not overwritten. Choose another."
+        )
+    for name in OURS:
+        target = path / name
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
+
+
+def _check_same(path: Path, config: Mapping[str, Any]) -> None:
+    try:
+        before = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} holds no run to continue: {CONFIG} cannot be read ({error}).") from error
+    for name, was, now in _differences(before, config):
+        raise InputError(
+            f"to continue {path}, {name} must be as it was: {was!r}; got {now!r}. "
+            f"Give the same settings, or start another run (--run)."
+        )
+
+
+def _differences(before: Any, after: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return [] if before == after else [(name, before, after)]
+    keys = dict.fromkeys([*before, *after])
+    return [
+        d for key in keys for d in _differences(before.get(key), after.get(key), f"{name}.{key}".lstrip("."))
+    ]

@@ -1,0 +1,57 @@
+"""When to stop early: the widths and the evidence no longer move.
+
+Both jump about from epoch to epoch, so what is compared is the mean of the older half of a window of epochs
+with the mean of the newer half. Widths are compared as eta (radians, half image sizes, log-scales: numbers
+near 1), the evidence per training example (nats).
+"""
+
+from collections.abc import Sequence
+
+
+def drift(values: Sequence[float]) -> float:
+    """Return how far the mean of the newer half lies from the mean of the older half.
+
+    Parameters
+    ----------
+    values
+        At least two values, oldest first; of an odd number the middle one is left out.
+
+    Returns
+    -------
+    float
+        The distance.
+    """
+    half = len(values) // 2
+    return abs(sum(values[-half:]) - sum(values[:half])) / half
+
+
+def settled(
+    etas: Sequence[Sequence[float]],
+    evidences: Sequence[float],
+    window: int,
+    eta_tolerance: float,
+    evidence_tolerance: float,
+) -> bool:
+    """Say whether every width and the evidence have come to rest.
+
+    Parameters
+    ----------
+    etas
+        The widths of each epoch so far, oldest first.
+    evidences
+        Log evidence per example of the epochs that gave one; none for a method without.
+    window
+        How many epochs to look back on; 0 never settles.
+    eta_tolerance, evidence_tolerance
+        The largest drift that counts as rest.
+
+    Returns
+    -------
+    bool
+        True when the last `window` epochs show no drift; False while there are fewer.
+    """
+    if window < 2 or len(etas) < window or 0 < len(evidences) < window:
+        return False
+    tracks = zip(*etas[-window:], strict=True)
+    at_rest = all(drift(track) <= eta_tolerance for track in tracks)
+    return at_rest and (not evidences or drift(evidences[-window:]) <= evidence_tolerance)
