@@ -1,0 +1,54 @@
+"""Layers with one number: the scalar biases and multipliers of Fixup networks.
+
+They stand on the ground floor because models are built from them and curvature must recognise them.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class ScalarBias(nn.Module):
+    """z = x + b, with b a single number that starts at 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Add the number.
+
+        Parameters
+        ----------
+        x
+            Any tensor.
+
+        Returns
+        -------
+        Tensor
+            x + b.
+        """
+        return x + self.bias
+
+
+class ScalarScale(nn.Module):
+    """z = x * s, with s a single number that starts at 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Multiply by the number.
+
+        Parameters
+        ----------
+        x
+            Any tensor.
+
+        Returns
+        -------
+        Tensor
+            x * s.
+        """
+        return x * self.scale

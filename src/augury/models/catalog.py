@@ -1,0 +1,177 @@
+"""The networks by name. `build("cnn", (1, 28, 28), 10, rng)` makes one; `NETWORKS` says what there is.
+
+Nothing here loads torch until a network is built, so that the command line can list them at once.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from augury.core.errors import InputError, choose
+
+if TYPE_CHECKING:
+    import torch
+
+Shape = tuple[int, ...]
+Make = Callable[[Shape, int, "torch.Generator"], "torch.nn.Module"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """One row of the table."""
+
+    description: str
+    """What it is, and where it comes from."""
+    takes: str
+    """The inputs it takes, in words."""
+    fits: Callable[[Shape], bool]
+    """Whether it takes inputs of this shape."""
+    make: Make
+    """Builds it for a shape that fits."""
+
+
+def _mlp(hidden: Sequence[int], activation: str) -> Make:
+    def make(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+        from augury.models.mlp import MLP
+
+        return MLP([math.prod(input_shape), *hidden, n_outputs], rng, activation)
+
+    return make
+
+
+def _cnn(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+    from augury.models.cnn import CNN
+
+    channels, H, W = input_shape
+    return CNN((channels, H, W), n_outputs, rng)
+
+
+def _resnet(depth: int, width: int) -> Make:
+    def make(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+        from augury.models.fixup import FixupResNet
+
+        return FixupResNet(input_shape[0], n_outputs, rng, depth, width)
+
+    return make
+
+
+def _wide_resnet(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+    from augury.models.fixup import FixupWideResNet
+
+    return FixupWideResNet(input_shape[0], n_outputs, rng, depth=16, widen=4)
+
+
+def _signal_cnn(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+    from augury.models.signal_cnn import SignalCNN
+
+    channels, length = input_shape
+    return SignalCNN((channels, length), n_outputs, rng)
+
+
+def _pointnet(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+    from augury.models.pointnet import PointNet
+
+    return PointNet(n_outputs, rng)
+
+
+def _anything(input_shape: Shape) -> bool:
+    return len(input_shape) > 0
+
+
+def _images(smallest: int) -> Callable[[Shape], bool]:
+    return lambda input_shape: len(input_shape) == 3 and min(input_shape[1:]) >= smallest
+
+
+def _resnet_row(description: str, make: Make) -> Network:
+    return Network(description, "images [C, H, W] of at least 4 x 4 pixels", _images(4), make)
+
+
+NETWORKS: dict[str, Network] = {
+    "mlp": Network(
+        "MLP with 1000 tanh units (paper A)", "inputs of any shape", _anything, _mlp([1000], "tanh")
+    ),
+    "mlp5": Network(
+        "MLP of five layers, 128 ReLU units in each hidden one (paper D)",
+        "inputs of any shape",
+        _anything,
+        _mlp([128] * 4, "relu"),
+    ),
+    "toy_mlp": Network(
+        "MLP with 50 tanh units for toy data (papers A and B)",
+        "vectors [D]",
+        lambda input_shape: len(input_shape) == 1,
+        _mlp([50], "tanh"),
+    ),
+    "cnn": Network(
+        "CNN of three convolutions and two linear layers, tanh (paper A)",
+        "images [C, H, W] of at least 12 x 12 pixels",
+        _images(12),
+        _cnn,
+    ),
+    "resnet_8_8": _resnet_row("Fixup ResNet of depth 8, width 8 (paper A)", _resnet(8, 8)),
+    "resnet_8_16": _resnet_row("Fixup ResNet of depth 8, width 16 (paper A)", _resnet(8, 16)),
+    "wide_resnet_16_4": _resnet_row("Fixup Wide ResNet of depth 16, widened by 4 (paper A)", _wide_resnet),
+    "signal_cnn": Network(
+        "1-d CNN of three convolutions, ReLU",
+        "signals [C, T] of at least 8 steps",
+        lambda input_shape: len(input_shape) == 2 and input_shape[1] >= 8,
+        _signal_cnn,
+    ),
+    "pointnet": Network(
+        "small PointNet: a shared MLP, the maximum over points",
+        "point clouds [P, 3]",
+        lambda input_shape: len(input_shape) == 2 and input_shape[1] == 3,
+        _pointnet,
+    ),
+}
+"""Every network by its name."""
+
+
+def that_take(input_shape: Sequence[int]) -> list[str]:
+    """Return the names of the networks that take inputs of a shape.
+
+    Parameters
+    ----------
+    input_shape
+        Shape of one input, without the batch axis.
+
+    Returns
+    -------
+    list
+        The names, in the order of the table.
+    """
+    return [name for name, row in NETWORKS.items() if row.fits(tuple(input_shape))]
+
+
+def build(name: str, input_shape: Sequence[int], n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+    """Build a network by its name.
+
+    Parameters
+    ----------
+    name
+        A key of `NETWORKS`.
+    input_shape
+        Shape of one input, without the batch axis.
+    n_outputs
+        Outputs: classes, or dimensions of the target.
+    rng
+        Where the first weights come from; torch's global generator is not touched.
+
+    Returns
+    -------
+    nn.Module
+        The network, [B, *input_shape] to [B, n_outputs].
+    """
+    row, shape = NETWORKS[choose("model", name, NETWORKS)], tuple(input_shape)
+    if n_outputs < 1 or min(shape, default=0) < 1:
+        raise InputError(
+            f"a network needs at least one input and one output; "
+            f"got inputs of shape {list(shape)} and {n_outputs} outputs. Check the data."
+        )
+    if not row.fits(shape):
+        raise InputError(
+            f"model '{name}' takes {row.takes}; got inputs of shape {list(shape)}. "
+            f"Models that take these: {', '.join(that_take(shape))}."
+        )
+    return row.make(shape, n_outputs, rng)

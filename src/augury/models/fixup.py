@@ -1,0 +1,152 @@
+"""Residual networks without normalisation, as paper A uses them: Fixup (Zhang, Dauphin and Ma, 2019).
+
+Batch normalisation couples the samples of a batch; then no Jacobian belongs to one input. Fixup does without:
+
+- the last convolution of every residual branch and the last linear layer start at 0: the network begins as
+  its shortcuts, however deep it is;
+- the first convolution of a branch starts at He's scale times L^(-1/2), L branches in all (for m layers in a
+  branch L^(-1 / (2m - 2)); here m = 2), so that a step moves the outputs no further in deeper networks;
+- a learnable scalar is added before every convolution, linear layer and activation (not before the first
+  convolution, which sees the image), and one multiplies every branch.
+
+So each branch carries four biases and one scale, the network two biases more. A ResNet of depth 6n + 2 whose
+shortcuts have no weights counts 18,995 (width 8) and 74,827 (width 16) for CIFAR-10; Wide ResNet 16-4 (depth
+6n + 4, activation first, 1 x 1 convolutions where the shape changes) counts 2,745,306: paper A's figures.
+"""
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.core.errors import InputError
+from augury.core.scalars import ScalarBias
+from augury.models.fixup_blocks import Branch, FixupBlock, WideFixupBlock, conv3
+from augury.models.layers import bare, he_normal_, zeros_
+
+
+def _blocks_per_stage(depth: int, rest: int) -> int:
+    blocks, over = divmod(depth - rest, 6)
+    if over or blocks < 1:
+        raise InputError(
+            f"depth must be 6n + {rest} with n at least 1; got {depth}. Take {6 + rest} or {12 + rest}."
+        )
+    return blocks
+
+
+class _Stages(nn.Module, ABC):
+    """Stem, three stages of blocks (each later one at half the side), mean over positions, linear layer."""
+
+    block: type[Branch]
+    """The kind of block; subclasses set it."""
+
+    def __init__(self, channels: int, n_outputs: int, widths: tuple[int, int, int, int], blocks: int) -> None:
+        super().__init__()
+        self.stem = conv3(channels, widths[0])
+        stages: list[nn.Module] = []
+        for stage, (n_in, n_out) in enumerate(pairwise(widths)):
+            stages.append(self.block(n_in, n_out, 1 if stage == 0 else 2))
+            stages += [self.block(n_out, n_out, 1) for _ in range(blocks - 1)]
+        self.stages = nn.Sequential(*stages)
+        self.bias1, self.bias2 = ScalarBias(), ScalarBias()
+        self.linear = bare(nn.Linear, widths[-1], n_outputs)
+
+    def initialise(self, rng: torch.Generator) -> None:
+        """Fill all weights by Fixup's rule."""
+        he_normal_(self.stem.weight, rng)
+        branches = [block for block in self.stages if isinstance(block, Branch)]
+        for branch in branches:
+            branch.initialise(rng, len(branches))
+        zeros_(self.linear)
+
+    @abstractmethod
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
+        """Return the outputs of every image."""
+
+
+class FixupResNet(_Stages):
+    """A Fixup ResNet of depth 6n + 2: three stages of n blocks with w, 2w and 4w channels.
+
+    Parameters
+    ----------
+    channels
+        Channels of the images.
+    n_outputs
+        Outputs of the last layer.
+    rng
+        Where the first weights come from.
+    depth
+        Layers with weights, 6n + 2.
+    width
+        Channels of the first stage.
+    """
+
+    block = FixupBlock
+
+    def __init__(
+        self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 8, width: int = 8
+    ) -> None:
+        widths = (width, width, 2 * width, 4 * width)
+        super().__init__(channels, n_outputs, widths, _blocks_per_stage(depth, 2))
+        self.initialise(rng)
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
+        """Return the outputs of every image.
+
+        Parameters
+        ----------
+        x
+            Images.
+
+        Returns
+        -------
+        Tensor
+            The outputs; zero at the start of training.
+        """
+        h = self.stages(torch.relu(self.bias1(self.stem(x))))
+        return self.linear(self.bias2(h.mean((2, 3))))
+
+
+class FixupWideResNet(_Stages):
+    """A Fixup Wide ResNet of depth 6n + 4: stem of 16 channels, stages of 16k, 32k and 64k.
+
+    Parameters
+    ----------
+    channels
+        Channels of the images.
+    n_outputs
+        Outputs of the last layer.
+    rng
+        Where the first weights come from.
+    depth
+        Layers with weights, 6n + 4.
+    widen
+        The factor k.
+    """
+
+    block = WideFixupBlock
+
+    def __init__(
+        self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 16, widen: int = 4
+    ) -> None:
+        widths = (16, 16 * widen, 32 * widen, 64 * widen)
+        super().__init__(channels, n_outputs, widths, _blocks_per_stage(depth, 4))
+        self.initialise(rng)
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
+        """Return the outputs of every image.
+
+        Parameters
+        ----------
+        x
+            Images.
+
+        Returns
+        -------
+        Tensor
+            The outputs; zero at the start of training.
+        """
+        h = torch.relu(self.bias1(self.stages(self.stem(x))))
+        return self.linear(self.bias2(h.mean((2, 3))))
