@@ -9,17 +9,20 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.core.units import DEGREES, FACTOR, PLAIN, Unit, WidthSpec, pixels
-from augury.transforms.affine_matrices import GENERATORS, G, affine_matrices
+from augury.transforms.affine_matrices import GENERATORS, G, affine_matrices, image_coordinates
 from augury.transforms.base import Transform
 from augury.transforms.warp import warp
 
+MATRICES = dict(zip(GENERATORS, G, strict=True)) | {"scale_joint": G[3] + G[4]}
+"""The papers' six generators, and one that scales both axes by one factor (see `correlated`)."""
+
 SUBSETS = {
     "affine": GENERATORS,
-    "rotation": ("rotation",),
+    "similarity": ("translate_x", "translate_y", "rotation", "scale_joint"),
     "translation": ("translate_x", "translate_y"),
     "scale": ("scale_x", "scale_y"),
 }
-"""Names for the subsets of generators that the papers use."""
+"""Names for subsets of generators: those that the papers use, and the maps that keep shapes."""
 
 UPPER = {"rotation": math.pi}
 """Beyond half a turn a rotation repeats itself; the other generators have no such end."""
@@ -31,7 +34,7 @@ def generator_names(generators: str | Sequence[str]) -> tuple[str, ...]:
     Parameters
     ----------
     generators
-        "affine", "rotation", "translation", "scale", a generator's name, or several of these.
+        A key of `SUBSETS` or `MATRICES`, or several of these.
 
     Returns
     -------
@@ -39,11 +42,11 @@ def generator_names(generators: str | Sequence[str]) -> tuple[str, ...]:
         Names of generators, in the papers' order, each once.
     """
     given = [generators] if isinstance(generators, str) else list(generators)
-    known = dict(SUBSETS) | {name: (name,) for name in GENERATORS}
+    known = {name: (name,) for name in MATRICES} | SUBSETS
     wanted = {name for word in given for name in known[choose("generator", word, known)]}
     if not wanted:
         raise InputError("generators must name at least one generator; got none. Try 'affine' for all six.")
-    return tuple(name for name in GENERATORS if name in wanted)
+    return tuple(name for name in MATRICES if name in wanted)
 
 
 def _unit(name: str, size: int) -> Unit:
@@ -55,15 +58,15 @@ def _unit(name: str, size: int) -> Unit:
 class Affine2d(Transform):
     """Random affine maps of images: T = exp(sum_k eps_k eta_k G_k), eps uniform.
 
-    Coordinates are those of a square as long as the image's shorter side, so that a rotation is rigid on images
-    of any aspect; for square images they are the papers'.
+    Coordinates are those of a square as long as the image's shorter side, so that a rotation is rigid on
+    images of any aspect; for square images they are the papers'.
 
     Parameters
     ----------
     image_size
         Height and width of the images in pixels.
     generators
-        Which of the six generators may act; all of them unless told.
+        Which generators may act; the papers' six unless told.
     sampling
         How eps is drawn: "independent", "stratified" or "grid".
     """
@@ -80,9 +83,7 @@ class Affine2d(Transform):
         H, W = image_size
         super().__init__([WidthSpec(n, _unit(n, min(H, W)), UPPER.get(n, math.inf)) for n in names], sampling)
         self.image_size = (H, W)
-        self.generators = G[[GENERATORS.index(n) for n in names]]
-        half = torch.tensor([W, H, min(H, W)], dtype=torch.float64)
-        self.aspect = half[None, :] / half[:2, None]  # D^-1 T D, from square to image coordinates
+        self.generators = torch.stack([MATRICES[n] for n in names])
 
     def matrices(self, eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S 2 3"]:
         """Return the maps that the noise stands for.
@@ -97,9 +98,7 @@ class Affine2d(Transform):
         Tensor
             Upper two rows of T in the image's own coordinates.
         """
-        T = affine_matrices(self.eta.to(eps), eps, self.generators)
-        H, W = self.image_size
-        return T if H == W else T * self.aspect.to(T)
+        return image_coordinates(affine_matrices(self.eta.to(eps), eps, self.generators), *self.image_size)
 
     def act(self, x: Float[Tensor, "B C H W"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C H W"]:
         """Warp every image S times.
@@ -130,7 +129,7 @@ class AffineCoordinates(Transform):
     Parameters
     ----------
     generators
-        Which of the six generators may act.
+        Which generators may act.
     sampling
         How eps is drawn.
     """
@@ -141,7 +140,7 @@ class AffineCoordinates(Transform):
         names = generator_names(generators)
         units = {n: PLAIN if n.startswith("translate") else _unit(n, 2) for n in names}
         super().__init__([WidthSpec(n, units[n], UPPER.get(n, math.inf)) for n in names], sampling)
-        self.generators = G[[GENERATORS.index(n) for n in names]]
+        self.generators = torch.stack([MATRICES[n] for n in names])
 
     def act(self, x: Float[Tensor, "B 2"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S 2"]:
         """Map every point S times.

@@ -8,8 +8,9 @@ With m = tr(M) / 2, M_0 = M - m I traceless, and q = -det(M_0), M_0^2 = q I, hen
 
     e^{uM} = e^{um} (c(u^2 q) I + u s(u^2 q) M_0),    c(q) = cosh(sqrt q),  s(q) = sinh(sqrt q) / sqrt q,
 
-both entire functions of q (cos and sin for q < 0). The integral is taken by ten Gauss-Legendre nodes, exact to
-rounding for every norm that a width can have. No `torch.matrix_exp`: it is slower, and its gradient slower still.
+both entire functions of q (cos and sin for q < 0). The integral is taken by ten Gauss-Legendre nodes, exact
+to rounding for every norm that a width can have. No `torch.matrix_exp`: it is slower, and its gradient slower
+still.
 """
 
 import numpy as np
@@ -38,18 +39,40 @@ _SERIES_BELOW = 0.25
 _SERIES_TERMS = 8
 
 
-def _cosh_sqrt(q: Tensor) -> Tensor:
-    """c(q) = cosh(sqrt q), smooth through q = 0."""
+def cosh_sqrt(q: Float[Tensor, "*q"]) -> Float[Tensor, "*q"]:
+    """Return c(q) = cosh(sqrt q), smooth through q = 0.
+
+    Parameters
+    ----------
+    q
+        Any real number.
+
+    Returns
+    -------
+    Tensor
+        c(q): a cosine where q < 0.
+    """
     return _entire(q, torch.cosh, torch.cos, shift=0)
 
 
-def _sinhc_sqrt(q: Tensor) -> Tensor:
-    """s(q) = sinh(sqrt q) / sqrt q, smooth through q = 0."""
+def sinhc_sqrt(q: Float[Tensor, "*q"]) -> Float[Tensor, "*q"]:
+    """Return s(q) = sinh(sqrt q) / sqrt q, smooth through q = 0.
+
+    Parameters
+    ----------
+    q
+        Any real number.
+
+    Returns
+    -------
+    Tensor
+        s(q): a cardinal sine where q < 0.
+    """
     return _entire(q, lambda r: torch.sinh(r) / r, lambda r: torch.sin(r) / r, shift=1)
 
 
 def _entire(q: Tensor, positive, negative, shift: int) -> Tensor:  # type: ignore[no-untyped-def]
-    # Away from 0 the elementary function of r = sqrt |q|; near 0 its Taylor series in q, where sqrt has no gradient.
+    # The elementary function of r = sqrt |q|; near 0, where sqrt has no gradient, its Taylor series in q.
     near = q.abs() < _SERIES_BELOW
     r = torch.where(near, 1.0, q.abs()).sqrt()
     q_near = torch.where(near, q, 0.0)
@@ -93,7 +116,7 @@ def _exp_2x2(M: Tensor, has_linear: bool) -> tuple[Tensor, Tensor, Tensor, Tenso
     q = M_0[..., 0, 0] ** 2 + M_0[..., 0, 1] * M_0[..., 1, 0]
     if not has_linear:
         return eye.expand_as(M), q, m, M_0
-    c, s = _cosh_sqrt(q), _sinhc_sqrt(q)
+    c, s = cosh_sqrt(q), sinhc_sqrt(q)
     exp = m.exp()[..., None, None] * (c[..., None, None] * eye + s[..., None, None] * M_0)
     return exp, q, m, M_0
 
@@ -102,6 +125,63 @@ def _phi_times(t: Tensor, q: Tensor, m: Tensor, M_0: Tensor) -> Tensor:
     u = torch.as_tensor((_NODES + 1) / 2).to(t)
     weight = torch.as_tensor(_WEIGHTS / 2).to(t) * (u * m[..., None]).exp()
     q_u = u**2 * q[..., None]
-    on_eye = (weight * _cosh_sqrt(q_u)).sum(-1)
-    on_M_0 = (weight * u * _sinhc_sqrt(q_u)).sum(-1)
+    on_eye = (weight * cosh_sqrt(q_u)).sum(-1)
+    on_M_0 = (weight * u * sinhc_sqrt(q_u)).sum(-1)
     return on_eye[..., None] * t + on_M_0[..., None] * (M_0 @ t[..., None])[..., 0]
+
+
+def inverse_affine(T: Float[Tensor, "*batch 2 3"]) -> Float[Tensor, "*batch 2 3"]:
+    """Return the maps that undo the given ones.
+
+    Parameters
+    ----------
+    T
+        Upper two rows of invertible affine matrices [A, t].
+
+    Returns
+    -------
+    Tensor
+        [A^-1, -A^-1 t].
+    """
+    adjugate = torch.stack([T[..., 1, 1], -T[..., 0, 1], -T[..., 1, 0], T[..., 0, 0]], dim=-1)
+    A = adjugate.unflatten(-1, (2, 2)) / determinant(T)[..., None, None]
+    return torch.cat([A, -A @ T[..., 2:]], dim=-1)
+
+
+def determinant(T: Float[Tensor, "*batch 2 3"]) -> Float[Tensor, "*batch"]:
+    """Return by how much each map scales areas.
+
+    Parameters
+    ----------
+    T
+        Upper two rows of affine matrices.
+
+    Returns
+    -------
+    Tensor
+        The determinants of the linear parts.
+    """
+    return T[..., 0, 0] * T[..., 1, 1] - T[..., 0, 1] * T[..., 1, 0]
+
+
+def image_coordinates(T: Float[Tensor, "*batch 2 3"], H: int, W: int) -> Float[Tensor, "*batch 2 3"]:
+    """Bring maps from the coordinates of a square to those of an image, where each axis runs from -1 to 1.
+
+    The square is as long as the image's shorter side, so that a rotation is rigid on images of any aspect.
+
+    Parameters
+    ----------
+    T
+        Maps in the square's coordinates.
+    H, W
+        Height and width of the image.
+
+    Returns
+    -------
+    Tensor
+        D^-1 T D, with D the ratio of the two coordinates.
+    """
+    if H == W:
+        return T
+    half = torch.tensor([W, H, min(H, W)]).to(T)
+    return T * (half[None, :] / half[:2, None])

@@ -174,16 +174,40 @@ class Transform(nn.Module, ABC):
             smallest = spec.unit.to_person(0.0)
             if not value >= smallest:
                 raise InputError(
-                    f"width {name} must be at least {smallest:g} {spec.unit.symbol} (no transformation); got {value}. "
-                    f"A width is how far to go either way, so it has no sign."
+                    f"width {name} must be at least {smallest:g} {spec.unit.symbol} (no transformation); "
+                    f"got {value}. A width is how far to go either way, so it has no sign."
                 )
-            self._set_eta(k, spec.unit.from_person(float(value)))
+            eta = spec.unit.from_person(float(value))
+            if eta > spec.upper * (1 + 1e-6):
+                raise InputError(
+                    f"width {name} must be at most {spec.unit.to_person(spec.upper):g} {spec.unit.symbol}; "
+                    f"got {value}. Beyond that it means nothing new."
+                )
+            self._set_eta(k, min(eta, spec.upper))
 
     def _set_eta(self, k: int, value: float) -> None:
         self.eta[k] = value
 
     @torch.no_grad()
     def project_(self) -> None:
-        """Bring every width back to [-upper, upper] after an optimiser's step, so that none runs away or sticks."""
+        """Bring every width back to [-upper, upper] after an optimiser's step, so that none runs away."""
         upper = torch.tensor([spec.upper for spec in self.specs]).to(self.eta)
         self.eta.copy_(self.eta.clamp(-upper, upper))
+
+
+def magnitude(eta: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
+    """Return |eta| with slope +1 at 0, where torch's own is 0 and a width that starts at 0 would never leave.
+
+    For transformations that go one way only (a chance, a blur); the others are symmetric in eps.
+
+    Parameters
+    ----------
+    eta
+        Widths of either sign.
+
+    Returns
+    -------
+    Tensor
+        Their sizes.
+    """
+    return torch.where(eta >= 0, eta, -eta)

@@ -1,8 +1,8 @@
 """The only random lines of a transformation: eps uniform on [-1, 1]^K, in three ways.
 
 `independent` is the papers'. `stratified` cuts [-1, 1] into S cells and visits each cell once per image and
-dimension (a Latin hypercube): every draw is still uniform, so the orbit average stays unbiased, and its variance
-falls. `grid` is paper B's deterministic surrogate: equally spaced points of the cube, for small K.
+dimension (a Latin hypercube): every draw is still uniform, so the orbit average stays unbiased, and its
+variance falls. `grid` is paper B's deterministic surrogate: equally spaced points of the cube, for small K.
 """
 
 import torch

@@ -1,11 +1,12 @@
 """Pixels from matrices: bilinear sampling of every image at the points T p, for all S samples of it at once.
 
-`views[b, s](p) = x[b](T[b, s] p)`, p in the coordinates of `F.affine_grid(align_corners=False)`: -1 and 1 are the
-outer edges of the image, x to the right, y downward; outside is 0. So T = rotation by +90 degrees is `rot90(k=1)`.
+`views[b, s](p) = x[b](T[b, s] p)`, p in the coordinates of `F.affine_grid(align_corners=False)`: -1 and 1 are
+the outer edges of the image, x to the right, y downward; outside is 0. So T = rotation by +90 degrees is
+`rot90(k=1)`.
 
-Faster than `affine_grid` + `grid_sample` on repeated images because the S grids of an image are stacked along its
-height: the image is never copied S times. The backward pass keeps the grid only, and goes from the gradient in
-the grid to the gradient in T by two short sums.
+Faster than `affine_grid` + `grid_sample` on repeated images because the S grids of an image are stacked along
+its height: the image is never copied S times. The backward pass keeps the grid only, and goes from the
+gradient in the grid to the gradient in T by two short sums.
 """
 
 from typing import Any
@@ -55,13 +56,15 @@ class _Warp(torch.autograd.Function):
         return F.grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, T, grid = ctx.saved_tensors
         if torch.is_grad_enabled() and grad.requires_grad:
             with torch.enable_grad():
                 return _double_backward(x, T, grad, ctx.needs_input_grad)
         mask = [bool(ctx.needs_input_grad[0]), bool(ctx.needs_input_grad[1])]
-        grad_x, grad_grid = torch.ops.aten.grid_sampler_2d_backward(grad.contiguous(), x, grid, 0, 0, False, mask)
+        grad_x, grad_grid = torch.ops.aten.grid_sampler_2d_backward(
+            grad.contiguous(), x, grid, 0, 0, False, mask
+        )
         grad_T = _grid_to_T(grad_grid, T, x.shape[-2], x.shape[-1]) if mask[1] else None
         return grad_x if mask[0] else None, grad_T
 

@@ -1,0 +1,218 @@
+r"""What a finite group is here: exact orbits for the audit, a learnable chance of moving for training.
+
+The width p of a finite group is the chance of leaving the identity; an element other than the identity is
+then drawn with equal chances. At p = 0 nothing happens, at p = (n - 1) / n every element is as likely as any
+other: full invariance. Only the choice between staying and leaving depends on p, so only that choice is
+relaxed (a binary concrete variable; paper B, section 5, asks for it):
+
+    w = a / (a + b),    a = (p e^L)^{1/h},   b = (1 - p)^{1/h},    L = log(u / (1 - u)),
+    view = (1 - w) x + w g_j(x),             j uniform on 1 .. n - 1,
+
+with u uniform. Rounding w gives a draw that leaves with chance p, whatever the temperature h. A fixed h < 1
+has slope 0 at p = 0, where learning starts, and h = 1 blends images for ever; so h falls from 1 at p = 0 to
+`temperature` at full invariance. At p = 0 the slope of w is e^L: u is kept within [0.01, 0.99] so that it
+stays below 99 (the chance of leaving is then p to within 0.01).
+"""
+
+from abc import abstractmethod
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from augury.core.errors import InputError, choose
+from augury.core.units import WidthSpec, scaled
+from augury.transforms.base import Transform, magnitude
+
+CHANCE = scaled("%", 100.0)
+"""Unit of a probability or a share."""
+
+RELAXATIONS = ("soft", "straight_through")
+"""What a view is: the blend itself, or the nearer of the two images with the gradient of the blend."""
+
+_WITHIN = 0.49
+
+
+def leave_weight(
+    p: Float[Tensor, ""], eps: Float[Tensor, "B S"], full: float, temperature: float
+) -> Float[Tensor, "B S"]:
+    """Return the relaxed choice between staying (0) and leaving the identity (1).
+
+    Parameters
+    ----------
+    p
+        Chance of leaving, from 0 to `full`.
+    eps
+        Noise, uniform on [-1, 1].
+    full
+        Chance at full invariance.
+    temperature
+        Temperature there; it is 1 at p = 0.
+
+    Returns
+    -------
+    Tensor
+        w, 0 exactly where p = 0.
+    """
+    u = 0.5 + _WITHIN * eps
+    sharpness = 1 / (1 + (temperature - 1) * p / full)
+    a = (p * u / (1 - u)) ** sharpness
+    return a / (a + (1 - p) ** sharpness)
+
+
+class FiniteGroup(Transform):
+    """A group of `order` elements g_0 = identity, g_1, ..., acting on images.
+
+    Parameters
+    ----------
+    name
+        Name of the width.
+    order
+        Number of elements.
+    exact
+        Whether the elements move pixels without interpolation, so that `inverse` undoes them to the bit.
+    relaxation
+        "soft": views are blends and gradients in eta are exact. "straight_through": views are elements of the
+        orbit, gradients are those of the blend (biased).
+    temperature
+        Temperature of the relaxed choice at full invariance.
+    sampling
+        How eps is drawn.
+    """
+
+    kind = "image"
+
+    def __init__(
+        self,
+        name: str,
+        order: int,
+        exact: bool,
+        relaxation: str = "soft",
+        temperature: float = 0.2,
+        sampling: str = "independent",
+    ) -> None:
+        if order < 2:
+            raise InputError(
+                f"a finite group must have at least 2 elements; got {order}. One element changes nothing."
+            )
+        if not 0 < temperature <= 1:
+            raise InputError(f"temperature must be above 0 and at most 1; got {temperature}. Try 0.2.")
+        full = (order - 1) / order
+        super().__init__([WidthSpec(name, CHANCE, full)], sampling, noise_dim=1 if order == 2 else 2)
+        self.order, self.exact, self.temperature = order, exact, temperature
+        self.relaxation = choose("relaxation", relaxation, RELAXATIONS)
+
+    @abstractmethod
+    def element(self, x: Float[Tensor, "B C H W"], j: int) -> Float[Tensor, "B C H W"]:
+        """Apply one element to every image.
+
+        Parameters
+        ----------
+        x
+            Images, or maps of the same height and width.
+        j
+            Which element; 0 is the identity.
+
+        Returns
+        -------
+        Tensor
+            g_j(x).
+        """
+
+    @abstractmethod
+    def inverse_of(self, j: int) -> int:
+        """Return which element undoes element j.
+
+        Parameters
+        ----------
+        j
+            An element.
+
+        Returns
+        -------
+        int
+            Its inverse.
+        """
+
+    def orbit(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n C H W"]:
+        """Return every element applied to every image.
+
+        Parameters
+        ----------
+        x
+            Images.
+
+        Returns
+        -------
+        Tensor
+            The orbits, the identity first.
+        """
+        return torch.stack([self.element(x, j) for j in range(self.order)], dim=1)
+
+    def inverse(self, views: Float[Tensor, "B n C H W"]) -> Float[Tensor, "B n C H W"]:
+        """Undo element j on the j-th view: brings maps over an orbit back to one frame.
+
+        Parameters
+        ----------
+        views
+            Images or maps, one for each element in the order of `orbit`.
+
+        Returns
+        -------
+        Tensor
+            g_j^-1(views[:, j]).
+        """
+        if views.shape[1] != self.order:
+            raise InputError(
+                f"{self.names[0]} has {self.order} elements; got {views.shape[1]} views. Give one for each."
+            )
+        return torch.stack([self.element(views[:, j], self.inverse_of(j)) for j in range(self.order)], dim=1)
+
+    def act(self, x: Float[Tensor, "B C H W"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C H W"]:
+        """Blend every image with S random elements of its orbit, as far as the noise and eta say.
+
+        Parameters
+        ----------
+        x
+            Images.
+        eps
+            Noise: whether to leave, and (for more than two elements) where to.
+
+        Returns
+        -------
+        Tensor
+            The views.
+        """
+        full = self.specs[0].upper
+        p = magnitude(self.eta[0].to(eps)).clamp(max=full)
+        w = leave_weight(p, eps[..., 0], full, self.temperature)
+        if self.relaxation == "straight_through":
+            w = (w > 0.5).to(w) + (w - w.detach())
+        return torch.lerp(x[:, None], self._moved(x, eps), w[..., None, None, None])
+
+    def _moved(self, x: Tensor, eps: Tensor) -> Tensor:
+        if self.order == 2:
+            return self.element(x, 1)[:, None]
+        image = torch.arange(len(x), device=x.device)[:, None]
+        return self.orbit(x)[image, self.which(eps)]
+
+    def which(self, eps: Float[Tensor, "B S K"]) -> Int[Tensor, "B S"]:
+        """Return the elements that the noise stands for, should the view leave the identity.
+
+        Parameters
+        ----------
+        eps
+            Noise.
+
+        Returns
+        -------
+        Tensor
+            Numbers from 1 to order - 1, each as likely as any other.
+        """
+        others = self.order - 1
+        return 1 + ((eps[..., -1] + 1) / 2 * others).long().clamp(0, others - 1)
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """Bring the chance back to [0, full] after an optimiser's step: below 0 it would rise again."""
+        self.eta.clamp_(0.0, self.specs[0].upper)
