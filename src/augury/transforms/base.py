@@ -54,6 +54,9 @@ class Transform(nn.Module, ABC):
     kind: str
     """A key of `KINDS`; subclasses set it."""
 
+    one_way: tuple[str, ...] = ()
+    """Names of the widths that have one direction (a chance, a blur): |eps eta| acts, not eps eta."""
+
     def __init__(
         self, specs: Sequence[WidthSpec], sampling: str = "independent", noise_dim: int | None = None
     ) -> None:
@@ -191,14 +194,14 @@ class Transform(nn.Module, ABC):
     @torch.no_grad()
     def project_(self) -> None:
         """Bring every width back to [-upper, upper] after an optimiser's step, so that none runs away."""
-        upper = torch.tensor([spec.upper for spec in self.specs]).to(self.eta)
+        upper = self.eta.new_tensor([spec.upper for spec in self.specs])
         self.eta.copy_(self.eta.clamp(-upper, upper))
 
 
 def magnitude(eta: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     """Return |eta| with slope +1 at 0, where torch's own is 0 and a width that starts at 0 would never leave.
 
-    For transformations that go one way only (a chance, a blur); the others are symmetric in eps.
+    For the widths in `Transform.one_way`; the others are symmetric in eps.
 
     Parameters
     ----------

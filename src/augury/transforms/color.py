@@ -45,6 +45,9 @@ COLORS = {
 NEED_RGB = ("saturation", "hue", "grey")
 """Those that mean something for red, green and blue only."""
 
+ONE_WAY = ("grey", "blur")
+"""Those that have one direction."""
+
 
 class Color(Transform):
     """Random changes of colour and sharpness.
@@ -73,6 +76,7 @@ class Color(Transform):
         if not wanted:
             raise InputError(f"names must hold at least one of {', '.join(COLORS)}; got none.")
         super().__init__([spec for name, spec in COLORS.items() if name in wanted], sampling)
+        self.one_way = tuple(name for name in self.names if name in ONE_WAY)
 
     def check(self, x: Tensor) -> None:
         """Raise unless `x` are images with the channels that the widths need.

@@ -99,6 +99,7 @@ class FiniteGroup(Transform):
             raise InputError(f"temperature must be above 0 and at most 1; got {temperature}. Try 0.2.")
         full = (order - 1) / order
         super().__init__([WidthSpec(name, CHANCE, full)], sampling, noise_dim=1 if order == 2 else 2)
+        self.one_way = self.names
         self.order, self.exact, self.temperature = order, exact, temperature
         self.relaxation = choose("relaxation", relaxation, RELAXATIONS)
 
