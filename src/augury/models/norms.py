@@ -11,6 +11,7 @@ from torch import nn
 
 from augury.core.errors import InputError
 
+BatchNorm = nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d | nn.SyncBatchNorm
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 MOST_GROUPS = 32
 FEWEST_CHANNELS = 4
@@ -52,28 +53,31 @@ def swap_batchnorm(model: nn.Module) -> nn.Module:
     nn.Module
         The copy. A layer that stood at several places still does.
     """
+    for path, module in model.named_modules():
+        if isinstance(module, BATCH_NORMS):
+            _check(module, path or "the model")
     swapped = copy.deepcopy(model)
     if isinstance(swapped, BATCH_NORMS):
-        return _group_norm(swapped, "the model")
+        return _group_norm(swapped)
     done: dict[int, nn.GroupNorm] = {}
     for path, module in list(swapped.named_modules(remove_duplicate=False)):
         if isinstance(module, BATCH_NORMS):
             if id(module) not in done:
-                done[id(module)] = _group_norm(module, path)
+                done[id(module)] = _group_norm(module)
             parent, _, name = path.rpartition(".")
             setattr(swapped.get_submodule(parent), name, done[id(module)])
     return swapped
 
 
-def _group_norm(norm: nn.Module, path: str) -> nn.GroupNorm:
-    assert isinstance(norm, BATCH_NORMS)
-    channels = norm.num_features
-    if channels < 1:
-        raise InputError(f"{path} is a lazy {type(norm).__name__}: pass one batch through the model first.")
-    if channels == 1 and isinstance(norm, nn.BatchNorm1d):
+def _check(norm: BatchNorm, path: str) -> None:
+    if norm.num_features == 1 and isinstance(norm, nn.BatchNorm1d):
         raise InputError(
             f"{path} normalises a single feature, which GroupNorm would turn into 0. Replace that layer."
         )
+
+
+def _group_norm(norm: BatchNorm) -> nn.GroupNorm:
+    channels = norm.num_features
     group_norm = nn.GroupNorm(groups_for(channels), channels, eps=norm.eps, affine=norm.affine)
     if norm.affine:
         group_norm.weight, group_norm.bias = norm.weight, norm.bias

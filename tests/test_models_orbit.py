@@ -1,0 +1,197 @@
+"""OrbitAverage against a naive loop, finite differences and closed forms, in float64."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.models.mlp import MLP
+from augury.models.orbit import OrbitAverage
+from augury.transforms.affine2d import Affine2d, AffineCoordinates
+from reference.orbit import orbit_average
+
+WIDTHS = torch.tensor([0.2, 0.1, 0.7, 0.15, 0.25, 0.1], dtype=torch.float64)
+
+
+class Recorder(nn.Module):
+    """Passes inputs on and remembers how many came in each call."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.sizes = net, []
+
+    def forward(self, x):
+        self.sizes.append(len(x))
+        return self.net(x)
+
+
+def with_widths(transform, eta):
+    transform.double()
+    with torch.no_grad():
+        transform.eta.copy_(eta)
+    return transform
+
+
+def on_images(eta=WIDTHS, **options):
+    net = MLP([2 * 6 * 7, 9, 3], generator(0)).double()
+    return OrbitAverage(net, with_widths(Affine2d((6, 7)), eta), **options)
+
+
+def on_points(eta=0.8, sampling="independent", **options):
+    net = MLP([2, 9, 3], generator(0)).double()
+    transform = with_widths(AffineCoordinates("rotation", sampling), torch.tensor([eta], dtype=torch.float64))
+    return OrbitAverage(net, transform, **options)
+
+
+def images(B=5):
+    return torch.rand(B, 2, 6, 7, generator=generator(1), dtype=torch.float64)
+
+
+def points(B=5):
+    return torch.randn(B, 2, generator=generator(1), dtype=torch.float64)
+
+
+CASES = [(on_images, images), (on_points, points)]
+
+
+@pytest.mark.parametrize(("make", "inputs"), CASES)
+def test_average_is_the_naive_loop(make, inputs):
+    model, x = make(), inputs()
+    eps = model.transform.noise(len(x), 7, generator(3)).to(x)
+    expected = orbit_average(model.net, model.transform, x, eps)
+    torch.testing.assert_close(model.average(x, generator(3), S=7), expected, rtol=1e-12, atol=1e-13)
+    assert not torch.allclose(expected, model.net(x), atol=1e-3)  # an average that ignored eta would be seen
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_samples_are_folded_into_one_forward_pass(training):
+    model = on_points(S_train=4, S_eval=6).train(training)
+    model.net = Recorder(model.net)
+    assert model(points(5)).shape == (5, 3)
+    assert model.net.sizes == [20 if training else 30]
+
+
+def test_views_of_one_input_stand_side_by_side():
+    model = on_points(eta=0.0)
+    x = points(3)
+    torch.testing.assert_close(model.views(x, generator(0), S=4), x.repeat_interleave(4, 0), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("chunk", [1, 12, 13, 35, 1000])
+def test_chunks_bound_the_forward_pass_and_change_nothing(chunk):
+    x = points(11)
+    whole = on_points(S_eval=6).eval()(x)
+    model = on_points(S_eval=6, chunk=chunk).eval()
+    model.net = Recorder(model.net)
+    torch.testing.assert_close(model(x), whole, rtol=1e-12, atol=1e-13)
+    assert max(model.net.sizes) <= max(chunk, 6) and sum(model.net.sizes) == 66
+
+
+@pytest.mark.parametrize(("make", "inputs"), CASES)
+def test_evaluation_repeats_itself_and_training_does_not(make, inputs):
+    model, x = make(), inputs()
+    assert torch.equal(model.eval()(x), model(x))
+    assert not torch.allclose(model.train()(x), model(x), atol=1e-6)
+
+
+def test_evaluation_follows_its_seed_and_leaves_the_global_generator_alone():
+    x = points()
+    before = torch.get_rng_state()
+    assert torch.equal(on_points(seed=1).eval()(x), on_points(seed=1).eval()(x))
+    assert not torch.allclose(on_points(seed=1).eval()(x), on_points(seed=2).eval()(x), atol=1e-6)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_training_follows_the_global_seed():
+    model, x = on_points().train(), points()
+    outputs = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        outputs.append(model(x))
+    assert torch.equal(outputs[0], outputs[1]) and not torch.allclose(outputs[0], outputs[2], atol=1e-6)
+
+
+@pytest.mark.parametrize(("make", "inputs"), CASES)
+def test_gradient_in_eta_matches_finite_differences(make, inputs):
+    model, x = make(), inputs()
+    target = torch.arange(len(x)) % 3
+
+    def loss():
+        return nn.functional.cross_entropy(model.average(x, generator(4), S=6), target)
+
+    eta = model.transform.eta
+    (gradient,) = torch.autograd.grad(loss(), [eta])
+    assert gradient.abs().min() > 1e-6
+    h = 1e-6
+    for k in range(len(eta)):
+        sides = []
+        for step in (h, -2 * h):
+            with torch.no_grad():
+                eta[k] += step
+            sides.append(loss().item())
+        with torch.no_grad():
+            eta[k] += h
+        assert (sides[0] - sides[1]) / (2 * h) == pytest.approx(gradient[k].item(), rel=1e-5, abs=1e-9)
+
+
+def test_gradient_in_the_weights_is_that_of_the_naive_loop():
+    model, x = on_images(), images()
+    eps = model.transform.noise(len(x), 3, generator(3)).to(x)
+    theta = list(model.net.parameters())
+    fast = torch.autograd.grad(model.average(x, generator(3), S=3).square().sum(), theta)
+    slow = torch.autograd.grad(orbit_average(model.net, model.transform, x, eps).square().sum(), theta)
+    for ours, naive in zip(fast, slow, strict=True):
+        torch.testing.assert_close(ours, naive, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_without_width_it_is_the_network_itself(training):
+    # S is a power of two: the mean of S equal numbers has no rounding, so equality is exact.
+    model, x = on_points(eta=0.0, S_train=8, S_eval=8).train(training), points()
+    torch.testing.assert_close(model(x), model.net(x), rtol=1e-15, atol=1e-15)
+    model = on_images(eta=torch.zeros(6), S_train=5, S_eval=5).train(training)
+    torch.testing.assert_close(model(images()), model.net(images()), rtol=1e-12, atol=1e-13)
+
+
+def test_a_full_turn_on_a_grid_makes_a_network_invariant():
+    # S equally spaced angles with both ends: turning the input by the spacing moves all views by one place.
+    S = 9
+    model = on_points(eta=math.pi * (1 - 1 / S), sampling="grid", S_eval=S).eval()
+    x = points()
+    angle = torch.tensor(2 * math.pi / S, dtype=torch.float64)
+    turn = torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])])
+    torch.testing.assert_close(model(x @ turn.T), model(x), rtol=1e-6, atol=1e-7)
+    assert not torch.allclose(model.net(x @ turn.T), model.net(x), atol=1e-2)
+
+
+def test_more_views_come_nearer_to_the_integral():
+    x = points(200)
+    exact = on_points(sampling="grid", S_eval=2001).eval()(x)
+    errors = [(on_points(S_eval=S).eval()(x) - exact).square().mean().item() for S in (4, 64)]
+    assert errors[0] / errors[1] == pytest.approx(16, rel=0.4)  # variance falls as 1 / S
+
+
+def test_any_callable_can_be_averaged():
+    model = OrbitAverage(lambda x: x.square().sum(1, keepdim=True), on_points().transform).eval()
+    torch.testing.assert_close(model(points()), points().square().sum(1, keepdim=True))  # length: invariant
+
+
+@pytest.mark.parametrize("option", ["S_train", "S_eval", "chunk"])
+@pytest.mark.parametrize("value", [0, -3])
+def test_orbits_need_a_view(option, value):
+    with pytest.raises(InputError, match=f"{option} must be at least 1; got {value}"):
+        on_points(**{option: value})
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5, 2, 2), (5,)])
+def test_inputs_of_another_shape_are_refused(shape):
+    with pytest.raises(InputError, match=r"AffineCoordinates acts on coordinates \[B, 2\]; got"):
+        on_points().eval()(torch.zeros(shape, dtype=torch.float64))
+
+
+def test_images_of_another_size_are_refused():
+    with pytest.raises(InputError, match="made for images of 6 x 7 pixels; got 6 x 6"):
+        on_images().eval()(torch.zeros(1, 2, 6, 6, dtype=torch.float64))
