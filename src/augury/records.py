@@ -22,7 +22,7 @@ class Record:
         dict
             What `json.dumps` takes.
         """
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        return asdict(self)  # type: ignore[call-overload]
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

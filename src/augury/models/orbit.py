@@ -1,7 +1,5 @@
 """OrbitAverage makes any network invariant: f_hat(x) = 1/S sum_s f(g(x, eps_s; eta)) (paper A, Eq. 1)."""
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -33,7 +31,7 @@ class OrbitAverage(nn.Module):
 
     def __init__(
         self,
-        net: Callable[[Tensor], Tensor],
+        net: nn.Module,
         transform: Transform,
         S_train: int = 20,
         S_eval: int = 20,
@@ -43,7 +41,9 @@ class OrbitAverage(nn.Module):
         super().__init__()
         for name, value in (("S_train", S_train), ("S_eval", S_eval), ("chunk", chunk)):
             if value < 1:
-                raise InputError(f"{name} must be at least 1; got {value}. One view per input is the smallest orbit.")
+                raise InputError(
+                    f"{name} must be at least 1; got {value}. One view per input is the smallest orbit."
+                )
         self.net = net
         self.transform = transform
         self.S_train, self.S_eval, self.chunk, self.seed = S_train, S_eval, chunk, seed
@@ -67,7 +67,9 @@ class OrbitAverage(nn.Module):
         """
         return self.transform(x, S or self.S_train, rng).flatten(0, 1)
 
-    def average(self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None) -> Float[Tensor, "B D"]:
+    def average(
+        self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None
+    ) -> Float[Tensor, "B D"]:
         """Return f_hat(x) with noise from `rng`, differentiable in the weights and in eta.
 
         Parameters

@@ -1,0 +1,244 @@
+"""The two structures that need every datum's exact Jacobian: the diagonal of the GGN, and the whole of it.
+
+Both are exact in what they keep (no Kronecker approximation over copies, positions or data) and both are slow: they
+are for small networks, for the ablation of paper A (appendix F), and as a check on the factors.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from augury.core.errors import InputError
+from augury.curvature.layers import jacobian
+from augury.curvature.structure import Block, Statistics, Structure
+from augury.curvature.tape import Tape
+
+LARGEST_FULL = 10_000
+"""Most parameters whose full curvature is formed: 800 MB in float64."""
+
+
+class _PerParameter(Structure):
+    """Blocks are parameter tensors; the Jacobian of each is exact."""
+
+    def make_blocks(self) -> list[Block]:
+        """Return one block per parameter tensor.
+
+        Returns
+        -------
+        list
+            The blocks.
+        """
+        return [
+            Block(f"{name}.{p}", name, (tensor,))
+            for name, layer in self.layers.items()
+            for p, tensor in layer.named_parameters(recurse=False)
+        ]
+
+    def inputs(self, tape: Tape) -> Statistics:
+        """Return nothing: every statistic needs the output gradients.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+
+        Returns
+        -------
+        dict
+            Empty.
+        """
+        return {}
+
+    def jacobians(self, tape: Tape, grads: dict[str, list[Tensor]]) -> list[Float[Tensor, "B d"]]:
+        """Return the Jacobian of one column in every block.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+        grads
+            Gradients of that column.
+
+        Returns
+        -------
+        list
+            One matrix per block.
+        """
+        out: list[Tensor] = []
+        for name, layer in self.layers.items():
+            pairs = zip(tape.calls[name], grads[name], strict=True)
+            per_call = [jacobian(layer, call.a, g, tape.S) for call, g in pairs]
+            out += [torch.stack(same).sum(0) for same in zip(*per_call, strict=True)]
+        return out
+
+
+class Diag(_PerParameter):
+    """The diagonal of the GGN: H_ii = sum_n (J_n)_i^2."""
+
+    def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
+        """Return the squared Jacobians of one column, summed over the batch.
+
+        Parameters
+        ----------
+        tape, grads
+            A recorded pass and the gradients of the column.
+
+        Returns
+        -------
+        dict
+            One vector per block.
+        """
+        jacobians = self.jacobians(tape, grads)
+        return {b.name: J.square().sum(0) for b, J in zip(self.blocks, jacobians, strict=True)}
+
+    def decompose(self, totals: Statistics) -> list[Tensor]:
+        """Return the diagonals: nothing is to be done.
+
+        Parameters
+        ----------
+        totals
+            Statistics summed over the data.
+
+        Returns
+        -------
+        list
+            One vector per block.
+        """
+        return [totals[block.name] for block in self.blocks]
+
+    def logdet(
+        self, spectrum: list[Tensor], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Float[Tensor, ""]:
+        """Return the sum of log(scale * h + delta).
+
+        Parameters
+        ----------
+        spectrum
+            The diagonals.
+        delta, scale
+            Prior precisions; precision of the observation noise.
+
+        Returns
+        -------
+        Tensor
+            The log-determinant.
+        """
+        deltas = self.delta_of_blocks(delta)
+        return torch.stack([(scale * h + d).log().sum() for h, d in zip(spectrum, deltas, strict=True)]).sum()
+
+    def preconditioner(
+        self, spectrum: list[Tensor], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Statistics:
+        """Return scale / (scale * h + delta).
+
+        Parameters
+        ----------
+        spectrum
+            The diagonals.
+        delta, scale
+            Prior precisions; precision of the observation noise.
+
+        Returns
+        -------
+        dict
+            One vector per block.
+        """
+        rows = zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True)
+        return {block.name: scale / (scale * h + d) for block, h, d in rows}
+
+
+class Full(_PerParameter):
+    """The whole GGN, H = sum_n J_n^T J_n over all parameters at once."""
+
+    def make_blocks(self) -> list[Block]:
+        """Return one block per parameter tensor, if they are few enough.
+
+        Returns
+        -------
+        list
+            The blocks.
+        """
+        blocks = super().make_blocks()
+        P = sum(p.numel() for block in blocks for p in block.parameters)
+        if P > LARGEST_FULL:
+            raise InputError(
+                f"the full curvature of {P:,} parameters does not fit: at most {LARGEST_FULL:,}. "
+                f"Use structure='kron', or a smaller network."
+            )
+        return blocks
+
+    def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
+        """Return J^T J of one column.
+
+        Parameters
+        ----------
+        tape, grads
+            A recorded pass and the gradients of the column.
+
+        Returns
+        -------
+        dict
+            The matrix "H".
+        """
+        J = torch.cat(self.jacobians(tape, grads), dim=1)
+        return {"H": J.mT @ J}
+
+    def decompose(self, totals: Statistics) -> Tensor:
+        """Return the matrix: a Cholesky factor per prior precision serves better than its eigenvalues.
+
+        Parameters
+        ----------
+        totals
+            Statistics summed over the data.
+
+        Returns
+        -------
+        Tensor
+            The GGN.
+        """
+        return totals["H"]
+
+    def _posterior_precision(self, H: Tensor, delta: Tensor, scale: Tensor) -> Tensor:
+        sizes = [sum(p.numel() for p in block.parameters) for block in self.blocks]
+        diagonal = [d.expand(size) for d, size in zip(self.delta_of_blocks(delta), sizes, strict=True)]
+        return scale * H + torch.diag(torch.cat(diagonal).to(H))
+
+    def logdet(
+        self, spectrum: Tensor, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Float[Tensor, ""]:
+        """Return log|scale * H + diag(delta)| by Cholesky.
+
+        Parameters
+        ----------
+        spectrum
+            The GGN.
+        delta, scale
+            Prior precisions; precision of the observation noise.
+
+        Returns
+        -------
+        Tensor
+            The log-determinant.
+        """
+        L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
+        return 2 * L.diagonal().log().sum()
+
+    def preconditioner(
+        self, spectrum: Tensor, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Statistics:
+        """Return scale * (scale * H + diag(delta))^-1.
+
+        Parameters
+        ----------
+        spectrum
+            The GGN.
+        delta, scale
+            Prior precisions; precision of the observation noise.
+
+        Returns
+        -------
+        dict
+            The matrix "H".
+        """
+        L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
+        return {"H": scale * torch.cholesky_inverse(L)}

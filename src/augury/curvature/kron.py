@@ -1,0 +1,219 @@
+"""Kronecker-factored curvature of a network with shared copies (paper A, Eqs. 7, 14, 15).
+
+Block of a linear or convolutional layer:  H_l = A_l (x) G_l / n,  n = data x positions,
+
+    A_l = sum_n sum_p a a^T,      a the shared inputs (averaged over copies; a 1 appended for the bias),
+    G_l = sum_n sum_p g g^T,      g the shared gradients of one column of the root of Lambda (summed over copies),
+
+with one position where they are reduced. With eigenvalues a_j of A, b_i of G,
+
+    log|scale H + delta|  = sum_ij log(scale a_j b_i / n + delta)
+    d/dA = V_A diag_j( sum_i  (scale b_i / n) / (scale a_j b_i / n + delta) ) V_A^T,  and likewise for G.
+
+Scalars and the affine parameters of norms are few: their block is the exact J^T J. A bias with a prior precision of its
+own (prior="tensor") has the block G, exact for one position.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, shared_inputs
+from augury.curvature.structure import Block, Statistics, Structure
+from augury.curvature.tape import Tape
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One symmetric factor in its eigenbasis; the leading axis is the groups of a convolution."""
+
+    values: Float[Tensor, "groups d"]
+    vectors: Float[Tensor, "groups d d"]
+
+    @classmethod
+    def of(cls, matrix: Float[Tensor, "groups d d"]) -> "Factor":
+        """Decompose a positive semi-definite matrix; eigenvalues below zero are rounding and become zero."""
+        values, vectors = torch.linalg.eigh(matrix)
+        return cls(values.clamp(min=0), vectors)
+
+    def with_values(self, values: Float[Tensor, "groups d"]) -> Float[Tensor, "groups d d"]:
+        """Return the matrix with these eigenvalues and the same eigenvectors."""
+        return (self.vectors * values[:, None, :]) @ self.vectors.mT
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A and G of one block; A is absent where the block is dense."""
+
+    A: Factor | None
+    G: Factor
+    n: float
+
+    def eigenvalues(self) -> Float[Tensor, "groups D O"]:
+        """Return the eigenvalues of the block, a_j b_i / n."""
+        if self.A is None:
+            return self.G.values[:, None, :]
+        return self.A.values[:, :, None] * self.G.values[:, None, :] / self.n
+
+
+def _outer(rows: Float[Tensor, "B P groups d"]) -> Float[Tensor, "groups d d"]:
+    flat = rows.flatten(0, 1).transpose(0, 1)
+    return flat.mT @ flat
+
+
+class Kron(Structure):
+    """Kronecker factors for every linear map, exact dense blocks for the rest."""
+
+    @property
+    def joint_bias(self) -> bool:
+        """Whether weight and bias form one block."""
+        return self.prior != "tensor"
+
+    def make_blocks(self) -> list[Block]:
+        """Return the blocks.
+
+        Returns
+        -------
+        list
+            One per layer, or one per parameter where they have prior precisions of their own or are dense.
+        """
+        blocks = []
+        for name, layer in self.layers.items():
+            if is_kronecker(layer) and self.joint_bias:
+                blocks.append(Block(name, name, tuple(layer.parameters(recurse=False))))
+            else:
+                blocks += [Block(f"{name}.{p}", name, (t,)) for p, t in layer.named_parameters(recurse=False)]
+        return blocks
+
+    def inputs(self, tape: Tape) -> Statistics:
+        """Return A_l of every layer that has one, and the count n.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+
+        Returns
+        -------
+        dict
+            The statistics "layer/A" and "layer/n".
+        """
+        out: Statistics = {}
+        for name, layer in self.layers.items():
+            if not is_kronecker(layer):
+                continue
+            a = [shared_inputs(layer, c.a, tape.S, self.positions, self.joint_bias) for c in tape.calls[name]]
+            a = [torch.stack(a).mean(0)] if self.positions == "reduce" else a
+            rows = torch.cat(a, dim=1)
+            out[f"{name}/A"] = _outer(rows)
+            out[f"{name}/n"] = rows.new_tensor(float(rows.shape[0] * rows.shape[1]))
+        return out
+
+    def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
+        """Return G_l of one column.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+        grads
+            Gradients of that column.
+
+        Returns
+        -------
+        dict
+            The statistics "layer/G", or "layer.parameter/G" for dense blocks.
+        """
+        out: Statistics = {}
+        for name, layer in self.layers.items():
+            if is_kronecker(layer):
+                g = [shared_gradients(layer, g, tape.S, self.positions) for g in grads[name]]
+                g = [torch.stack(g).sum(0)] if self.positions == "reduce" else g
+                out[f"{name}/G"] = _outer(torch.cat(g, dim=1))
+                continue
+            pairs = zip(tape.calls[name], grads[name], strict=True)
+            per_call = [jacobian(layer, call.a, g, tape.S) for call, g in pairs]
+            for k, (parameter, _) in enumerate(layer.named_parameters(recurse=False)):
+                J = torch.stack([J[k] for J in per_call]).sum(0)
+                out[f"{name}.{parameter}/G"] = (J.mT @ J)[None]
+        return out
+
+    def decompose(self, totals: Statistics) -> list[Pair]:
+        """Return the factors of every block in their eigenbases: one eigh per factor.
+
+        Parameters
+        ----------
+        totals
+            Statistics summed over the data.
+
+        Returns
+        -------
+        list
+            A pair of factors for every block.
+        """
+        factors = {key: Factor.of(T) for key, T in totals.items() if not key.endswith("/n")}
+        pairs = []
+        for block in self.blocks:
+            if not is_kronecker(self.layers[block.layer]):
+                pairs.append(Pair(None, factors[f"{block.name}/G"], 1.0))
+                continue
+            G, n = factors[f"{block.layer}/G"], float(totals[f"{block.layer}/n"])
+            is_bias = not self.joint_bias and block.name.endswith(".bias")
+            pairs.append(Pair(None if is_bias else factors[f"{block.layer}/A"], G, n))
+        return pairs
+
+    def logdet(
+        self, spectrum: list[Pair], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Float[Tensor, ""]:
+        """Return log|scale * GGN + delta|.
+
+        Parameters
+        ----------
+        spectrum
+            The factors in their eigenbases.
+        delta, scale
+            Prior precisions; precision of the observation noise.
+
+        Returns
+        -------
+        Tensor
+            The log-determinant, differentiable in delta and scale.
+        """
+        deltas = self.delta_of_blocks(delta)
+        terms = [
+            (scale * pair.eigenvalues() + d).log().sum() for pair, d in zip(spectrum, deltas, strict=True)
+        ]
+        return torch.stack(terms).sum()
+
+    def preconditioner(
+        self, spectrum: list[Pair], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Statistics:
+        """Return d log|H| / dA and d log|H| / dG for every block.
+
+        Parameters
+        ----------
+        spectrum
+            The factors in their eigenbases.
+        delta, scale
+            Prior precisions; precision of the observation noise.
+
+        Returns
+        -------
+        dict
+            A matrix for every statistic.
+        """
+        out: Statistics = {}
+        for block, pair, d in zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True):
+            inverse = scale / (scale * pair.eigenvalues() + d)  # [groups, D, O]
+            dense = not is_kronecker(self.layers[block.layer])
+            key = f"{block.name if dense else block.layer}/G"
+            if pair.A is None:
+                gradient = pair.G.with_values(inverse[:, 0])
+            else:
+                a, b = pair.A.values, pair.G.values
+                gradient = pair.G.with_values((inverse * a[:, :, None]).sum(1) / pair.n)
+                out[f"{block.layer}/A"] = pair.A.with_values((inverse * b[:, None, :]).sum(2) / pair.n)
+            out[key] = out[key] + gradient if key in out else gradient
+        return out

@@ -1,0 +1,202 @@
+"""What each kind of layer contributes: its shared inputs, its shared gradients, its exact Jacobian.
+
+One layout serves all: `[batch, position, group, features]`. The copies axis S is always reduced (paper A, Eqs. 14-15:
+inputs averaged, gradients of the averaged output summed). Positions (of a convolution, of a sequence) are reduced the
+same way, or kept (*expand*).
+
+    linear, convolution   J_n = sum_r a_r (x) g_r          -> Kronecker factors from (a, g)
+    scalars, norm affine  J_n = sum_r (a_r or x_hat_r) g_r  -> few parameters, exact dense block from J
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.core.scalars import ScalarBias, ScalarScale
+from augury.curvature.patches import mean_patches, patches
+
+POSITIONS = ("reduce", "expand")
+
+_NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+_CONVS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+LAYERS: tuple[type[nn.Module], ...] = (nn.Linear, *_CONVS, *_NORMS, ScalarBias, ScalarScale)
+"""The covered kinds."""
+
+
+def trainable(module: nn.Module) -> bool:
+    """Return whether the module itself (not its children) holds a parameter that is to be learned.
+
+    Parameters
+    ----------
+    module
+        Any module.
+
+    Returns
+    -------
+    bool
+        The answer.
+    """
+    return any(p.requires_grad for p in module.parameters(recurse=False))
+
+
+def is_covered(module: nn.Module) -> bool:
+    """Return whether this room knows the module's Jacobian.
+
+    Parameters
+    ----------
+    module
+        Any module.
+
+    Returns
+    -------
+    bool
+        The answer.
+    """
+    return any(isinstance(module, kind) and type(module).forward is kind.forward for kind in LAYERS)
+
+
+def is_kronecker(module: nn.Module) -> bool:
+    """Return whether the layer is a linear map with Kronecker factors (else its block is dense).
+
+    Parameters
+    ----------
+    module
+        A covered layer.
+
+    Returns
+    -------
+    bool
+        The answer.
+    """
+    return isinstance(module, (nn.Linear, *_CONVS))
+
+
+def shared_inputs(
+    layer: Any, a: Float[Tensor, "R ..."], S: int, positions: str, joint_bias: bool
+) -> Float[Tensor, "B P groups D"]:
+    """Return the inputs of a linear or convolutional layer, averaged over copies (and over positions: reduce).
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    a
+        Its inputs, S rows per datum.
+    S
+        Copies per datum.
+    positions
+        "reduce" or "expand".
+    joint_bias
+        Whether to append a 1 for the bias.
+
+    Returns
+    -------
+    Tensor
+        The shared inputs.
+    """
+    mean = a.unflatten(0, (-1, S)).mean(1) if S > 1 else a
+    if isinstance(layer, nn.Linear):
+        rows = mean.reshape(len(mean), -1, 1, layer.in_features)
+        out = rows.mean(1, keepdim=True) if positions == "reduce" else rows
+    else:
+        out = mean_patches(layer, mean)[:, None] if positions == "reduce" else patches(layer, mean)
+    if joint_bias and layer.bias is not None:
+        out = F.pad(out, (0, 1), value=1.0)
+    return out
+
+
+def shared_gradients(
+    layer: Any, g: Float[Tensor, "R ..."], S: int, positions: str
+) -> Float[Tensor, "B P groups O"]:
+    """Return the gradients in the layer's outputs, summed over copies (and over positions: reduce).
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    g
+        Gradients of the averaged output, S rows per datum.
+    S
+        Copies per datum.
+    positions
+        "reduce" or "expand".
+
+    Returns
+    -------
+    Tensor
+        The shared gradients.
+    """
+    groups = getattr(layer, "groups", 1)
+    g = g.unflatten(0, (-1, S))
+    if isinstance(layer, nn.Linear):
+        g = g.reshape(len(g), S, -1, layer.out_features)
+        g = g.sum((1, 2))[:, None] if positions == "reduce" else g.sum(1)
+    elif positions == "reduce":
+        g = g.flatten(3).sum((1, 3))[:, None]
+    else:
+        g = g.sum(1).flatten(2).mT
+    return g.unflatten(2, (groups, -1))
+
+
+def _linear_jacobian(layer: Any, a: Tensor, g: Tensor, S: int) -> list[Tensor]:
+    if isinstance(layer, nn.Linear):
+        a_rows = a.reshape(len(a) // S, -1, 1, layer.in_features)
+        g_rows = g.reshape(len(g) // S, -1, 1, layer.out_features)
+    else:
+        a_rows = patches(layer, a).unflatten(0, (-1, S)).flatten(1, 2)
+        g_rows = g.flatten(2).mT.unflatten(0, (-1, S)).flatten(1, 2).unflatten(2, (layer.groups, -1))
+    weight = torch.einsum("brgo,brgd->bgod", g_rows, a_rows)
+    bias = [g_rows.sum(1).flatten(1)] if layer.bias is not None else []
+    return [weight.flatten(1), *bias]
+
+
+def _scalar_jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> list[Tensor]:
+    terms = g if isinstance(layer, ScalarBias) else a * g
+    return [terms.reshape(len(terms) // S, -1).sum(1, keepdim=True)]
+
+
+def _norm_jacobian(layer: Any, a: Tensor, g: Tensor, S: int) -> list[Tensor]:
+    B = len(a) // S
+    if isinstance(layer, nn.LayerNorm):
+        x_hat, d = F.layer_norm(a, layer.normalized_shape, eps=layer.eps), layer.weight.numel()
+        terms = [(x_hat * g).reshape(B, -1, d).sum(1), g.reshape(B, -1, d).sum(1)]
+    else:
+        x_hat = _normalised(layer, a)
+        terms = [t.reshape(B, S, a.shape[1], -1).sum((1, 3)) for t in (x_hat * g, g)]
+    return terms if layer.bias is not None else terms[:1]
+
+
+def _normalised(layer: Any, a: Tensor) -> Tensor:
+    if isinstance(layer, nn.GroupNorm):
+        return F.group_norm(a, layer.num_groups, eps=layer.eps)
+    return F.batch_norm(a, layer.running_mean, layer.running_var, training=False, eps=layer.eps)
+
+
+def jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> list[Float[Tensor, "B d"]]:
+    """Return the exact Jacobian of <column, f> in each parameter of the layer, one row per datum.
+
+    Parameters
+    ----------
+    layer
+        A covered layer.
+    a, g
+        Its inputs, and the gradients in its outputs.
+    S
+        Copies per datum.
+
+    Returns
+    -------
+    list
+        One matrix per parameter, in the order of `layer.parameters()`.
+    """
+    kind: Callable[[nn.Module, Tensor, Tensor, int], list[Tensor]]
+    kind = _linear_jacobian if is_kronecker(layer) else _norm_jacobian
+    if isinstance(layer, (ScalarBias, ScalarScale)):
+        kind = _scalar_jacobian
+    return kind(layer, a, g, S)

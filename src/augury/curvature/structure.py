@@ -1,0 +1,173 @@
+"""What every structure of the curvature H has in common: statistics that add up over data, and a log-determinant.
+
+A structure turns a recorded pass into statistics T = sum_n T_n: Kronecker factors, a diagonal, or H itself. The
+log-determinant is a function of the totals alone, so its gradient in anything behind the data (paper A, Eq. 16) is
+
+    d log|H| = sum_n < d log|H| / dT , d T_n >,
+
+the *preconditioner* d log|H| / dT once from the totals, without a graph, and dT_n batch by batch, with one.
+
+H = scale * GGN + delta: `scale` is the precision of the observation noise in regression and 1 in classification.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.core.errors import choose
+from augury.curvature.layers import POSITIONS
+from augury.curvature.tape import Tape
+
+PRIORS = ("scalar", "layer", "tensor")
+"""One prior precision for all, one per layer, or one per parameter tensor."""
+
+Statistics = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of H: some parameters that share a prior precision."""
+
+    name: str
+    layer: str
+    parameters: tuple[Tensor, ...]
+
+
+class Structure(ABC):
+    """One structure of H for one network; a final class per file.
+
+    Parameters
+    ----------
+    layers
+        The network's layers, from `covered_layers`.
+    prior
+        How the prior precision is shared: one of `PRIORS`.
+    positions
+        What to do with the positions of a convolution or sequence: "reduce" or "expand".
+    """
+
+    def __init__(
+        self, layers: dict[str, nn.Module], prior: str = "scalar", positions: str = "reduce"
+    ) -> None:
+        self.layers = layers
+        self.prior = choose("prior", prior, PRIORS)
+        self.positions = choose("positions", positions, POSITIONS)
+        self.blocks = self.make_blocks()
+
+    @abstractmethod
+    def make_blocks(self) -> list[Block]:
+        """Return the blocks of H, in the order in which `spectrum` gives their eigenvalues."""
+
+    @abstractmethod
+    def inputs(self, tape: Tape) -> Statistics:
+        """Return the statistics that need no output gradient."""
+
+    @abstractmethod
+    def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
+        """Return the statistics of one column of the output curvature; they add up over columns."""
+
+    @abstractmethod
+    def decompose(self, totals: Statistics) -> Any:
+        """Return whatever makes the log-determinant a closed form: eigenvalues and eigenvectors."""
+
+    @abstractmethod
+    def logdet(
+        self, spectrum: Any, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Float[Tensor, ""]:
+        """Return log|scale * GGN + delta|, differentiable in delta and scale."""
+
+    @abstractmethod
+    def preconditioner(
+        self, spectrum: Any, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
+    ) -> Statistics:
+        """Return d log|H| / dT for every statistic T."""
+
+    @property
+    def n_delta(self) -> int:
+        """How many prior precisions there are."""
+        return 1 if self.prior == "scalar" else len(self.delta_names)
+
+    @property
+    def delta_names(self) -> list[str]:
+        """What each prior precision belongs to."""
+        if self.prior == "scalar":
+            return ["all"]
+        return list(dict.fromkeys(b.layer if self.prior == "layer" else b.name for b in self.blocks))
+
+    def delta_of_blocks(self, delta: Float[Tensor, " L"]) -> list[Float[Tensor, ""]]:
+        """Return the prior precision of each block.
+
+        Parameters
+        ----------
+        delta
+            The precisions, as `delta_names` orders them.
+
+        Returns
+        -------
+        list
+            One number per block.
+        """
+        if self.prior == "scalar":
+            return [delta[0]] * len(self.blocks)
+        index = {name: k for k, name in enumerate(self.delta_names)}
+        return [delta[index[b.layer if self.prior == "layer" else b.name]] for b in self.blocks]
+
+    def log_prior(self, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
+        """Return log p(theta) without its 2 pi: that of the Laplace determinant cancels it.
+
+        Parameters
+        ----------
+        delta
+            The precisions.
+
+        Returns
+        -------
+        Tensor
+            sum over blocks of (P log delta - delta |theta|^2) / 2, differentiable in delta.
+        """
+        terms = []
+        for block, d in zip(self.blocks, self.delta_of_blocks(delta), strict=True):
+            theta = torch.cat([p.detach().flatten() for p in block.parameters]).to(delta)
+            terms.append((len(theta) * d.log() - d * (theta @ theta)) / 2)
+        return torch.stack(terms).sum()
+
+
+def added(parts: Sequence[Statistics]) -> Statistics:
+    """Return the sum of statistics, entry by entry.
+
+    Parameters
+    ----------
+    parts
+        Statistics with the same or different entries.
+
+    Returns
+    -------
+    dict
+        Their sum.
+    """
+    total: Statistics = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total[name] + value if name in total else value
+    return total
+
+
+def inner(left: Statistics, right: Statistics) -> Float[Tensor, ""]:
+    """Return the inner product of two sets of statistics.
+
+    Parameters
+    ----------
+    left, right
+        Statistics with the same entries.
+
+    Returns
+    -------
+    Tensor
+        sum of the products of all entries.
+    """
+    return torch.stack([(left[name] * right[name]).sum() for name in right]).sum()

@@ -1,0 +1,225 @@
+"""The differentiable Laplace marginal likelihood of an orbit-averaged network (paper A, Eqs. 9-16).
+
+    log p(D | eta) = sum_n log p(y_n | f_hat(x_n)) + log p(theta) - 1/2 log|H / 2 pi|,     H = GGN of f_hat + delta
+
+in two passes over the data whose memory is set by the batch:
+
+    fit       statistics of every batch without a graph, summed; one decomposition; after it the log-determinant is
+              a closed form in delta and in the observation noise, and so is the preconditioner d log|H| / dT;
+    gradient  the statistics of a batch again, with a graph back to eta; their inner product with the preconditioner,
+              the log-likelihood beside it; one backward pass.
+
+Several mini-batch gradients may share one fit.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from augury.core.errors import choose
+from augury.core.rng import generator
+from augury.curvature.catalog import STRUCTURES
+from augury.curvature.structure import Statistics, Structure, added, inner
+from augury.curvature.tape import Tape, covered_layers, record
+from augury.evidence.likelihoods import OUTPUTS, Likelihood
+from augury.models.orbit import OrbitAverage
+
+Batches = Iterable[tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one pass over the data found; everything after it is closed form."""
+
+    spectrum: Any
+    """The curvature, decomposed."""
+    log_likelihood: float
+    """sum_n log p(y_n | f_hat(x_n)), with the noise variance at the time (a number is enough: see `residual`)."""
+    residual: float
+    """sum of squared residuals (regression; else 0), so that the noise can be learned from the fit alone."""
+    N: int
+    """How many labels or target numbers were seen."""
+
+
+class Laplace:
+    """The evidence of an orbit-averaged network under a Gaussian prior.
+
+    Parameters
+    ----------
+    model
+        The network with its transformation.
+    likelihood
+        Categorical or Gaussian.
+    structure
+        Structure of the curvature: "kron", "diag" or "full".
+    output
+        Curvature in the outputs: "mc" (one random column), "ggn" (exact), "label" or "ef".
+    prior
+        Prior precision shared by all ("scalar"), by a layer ("layer") or by a parameter tensor ("tensor").
+    positions
+        Positions of a convolution: "reduce" or "expand".
+    only
+        Names of the layers to be Bayesian about; all unless told.
+    """
+
+    def __init__(
+        self,
+        model: OrbitAverage,
+        likelihood: Likelihood,
+        structure: str = "kron",
+        output: str = "mc",
+        prior: str = "scalar",
+        positions: str = "reduce",
+        only: Sequence[str] | None = None,
+    ) -> None:
+        self.model, self.likelihood = model, likelihood
+        self.output = choose("output", output, OUTPUTS)
+        make = STRUCTURES[choose("structure", structure, STRUCTURES)]
+        self.structure: Structure = make(covered_layers(model.net, only), prior, positions)
+
+    def fit(self, batches: Batches, seeds: Callable[[int], int], S: int | None = None) -> Fit:
+        """Pass over the data once, without a graph to eta.
+
+        Parameters
+        ----------
+        batches
+            Inputs and labels, batch by batch.
+        seeds
+            Seed of the noise of batch k; the same seeds in `gradient` give the exact gradient of the same estimate.
+        S
+            Views per input; the model's own unless told.
+
+        Returns
+        -------
+        Fit
+            The decomposed curvature and the log-likelihood.
+        """
+        totals: Statistics = {}
+        log_likelihood, residual, N = 0.0, 0.0, 0
+        for k, (x, y) in enumerate(batches):
+            rng = generator(seeds(k), x.device)
+            with torch.no_grad():
+                views = self.model.views(x, rng, S)
+            tape = record(self.model.net, views, S or self.model.S_train, self.structure.layers)
+            statistics = self._statistics(tape, y, rng, create_graph=False)
+            with torch.no_grad():
+                totals = added([totals, {name: T.detach() for name, T in statistics.items()}])
+                log_likelihood += float(self.likelihood.log_prob(tape.f, y))
+                residual += float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
+            N += y.numel()
+        with torch.no_grad():
+            return Fit(self.structure.decompose(totals), log_likelihood, residual, N)
+
+    def log_evidence(self, fit: Fit, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
+        """Return the log marginal likelihood of Eq. 9, differentiable in delta and in the observation noise.
+
+        Parameters
+        ----------
+        fit
+            What a pass over the data found.
+        delta
+            Prior precisions.
+
+        Returns
+        -------
+        Tensor
+            log p(D | eta, delta, sigma).
+        """
+        scale = self.likelihood.scale(self.output)
+        logdet = self.structure.logdet(fit.spectrum, delta, scale.to(delta))
+        log_likelihood = self.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.N)
+        return log_likelihood.to(delta) + self.structure.log_prior(delta) - logdet / 2
+
+    def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> Statistics:
+        """Return d log|H| / dT for every statistic of the curvature.
+
+        Parameters
+        ----------
+        fit
+            What a pass over the data found.
+        delta
+            Prior precisions.
+
+        Returns
+        -------
+        dict
+            A matrix per statistic, without a graph.
+        """
+        with torch.no_grad():
+            return self.structure.preconditioner(
+                fit.spectrum, delta, self.likelihood.scale(self.output).to(delta)
+            )
+
+    def objective(
+        self,
+        x: Float[Tensor, "B ..."],
+        y: Shaped[Tensor, "B ..."],
+        preconditioner: Statistics,
+        seed: int,
+        S: int | None = None,
+    ) -> Float[Tensor, ""]:
+        """Return a number whose gradient in eta is this batch's share of the gradient of the evidence (Eq. 16).
+
+        Parameters
+        ----------
+        x, y
+            A batch.
+        preconditioner
+            d log|H| / dT.
+        seed
+            Seed of the batch's noise.
+        S
+            Views per input; the model's own unless told.
+
+        Returns
+        -------
+        Tensor
+            log-likelihood - 1/2 <preconditioner, statistics>.
+        """
+        rng = generator(seed, x.device)
+        tape = record(
+            self.model.net, self.model.views(x, rng, S), S or self.model.S_train, self.structure.layers
+        )
+        statistics = self._statistics(tape, y, rng, create_graph=True)
+        return self.likelihood.log_prob(tape.f, y) - inner(statistics, preconditioner) / 2
+
+    def gradient(
+        self, batches: Batches, preconditioner: Statistics, seeds: Callable[[int], int], S: int | None = None
+    ) -> list[Tensor]:
+        """Return the gradient of the evidence in the widths, summed over batches.
+
+        Parameters
+        ----------
+        batches
+            Inputs and labels, batch by batch.
+        preconditioner
+            d log|H| / dT.
+        seeds
+            Seed of the noise of batch k.
+        S
+            Views per input; the model's own unless told.
+
+        Returns
+        -------
+        list
+            One gradient per parameter of the transformation.
+        """
+        eta = [p for p in self.model.transform.parameters() if p.requires_grad]
+        total = [torch.zeros_like(p) for p in eta]
+        for k, (x, y) in enumerate(batches):
+            grads = torch.autograd.grad(self.objective(x, y, preconditioner, seeds(k), S), eta)
+            total = [t + g for t, g in zip(total, grads, strict=True)]
+        return total
+
+    def _statistics(self, tape: Tape, y: Tensor, rng: torch.Generator, create_graph: bool) -> Statistics:
+        f = tape.f if create_graph else tape.f.detach()
+        columns = list(self.likelihood.columns(f, y, self.output, rng))
+        parts = [self.structure.inputs(tape)]
+        for k, column in enumerate(columns):
+            retain = create_graph or k + 1 < len(columns)
+            parts.append(self.structure.outputs(tape, tape.gradients(column, create_graph, retain)))
+        return added(parts)
