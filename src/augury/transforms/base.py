@@ -163,7 +163,7 @@ class Transform(nn.Module, ABC):
         return {s.name: s.unit.to_person(v) for s, v in zip(self.specs, values, strict=True)}
 
     @torch.no_grad()
-    def set_widths(self, values: Mapping[str, float]) -> None:
+    def set_widths(self, values: Mapping[str, float | int]) -> None:
         """Set widths given as a person writes them; those not named keep their value.
 
         Parameters
