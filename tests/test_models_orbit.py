@@ -174,9 +174,16 @@ def test_more_views_come_nearer_to_the_integral():
     assert errors[0] / errors[1] == pytest.approx(16, rel=0.4)  # variance falls as 1 / S
 
 
-def test_any_callable_can_be_averaged():
-    model = OrbitAverage(lambda x: x.square().sum(1, keepdim=True), on_points().transform).eval()
-    torch.testing.assert_close(model(points()), points().square().sum(1, keepdim=True))  # length: invariant
+class SquaredLength(nn.Module):
+    """A network of the user's own, without weights, that no rotation changes."""
+
+    def forward(self, x):
+        return x.square().sum(1, keepdim=True)
+
+
+def test_a_network_of_the_users_own_is_averaged():
+    model = OrbitAverage(SquaredLength(), on_points().transform).eval()
+    torch.testing.assert_close(model(points()), points().square().sum(1, keepdim=True))
 
 
 @pytest.mark.parametrize("option", ["S_train", "S_eval", "chunk"])
