@@ -17,8 +17,17 @@ METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "plain": {"samples": 1, "samples_eval": 1},
     "augmented": {},
     "augerino": {"eta_rate": 0.005, "eta_rate_end": 0.005},
+    "lila": {},
 }
 """Where a method's defaults differ from those of `LearnConfig`."""
+
+_FIXUP = {"optimizer": "sgd", "rate": 0.1}
+MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
+    "resnet_8_8": _FIXUP,
+    "resnet_8_16": _FIXUP,
+    "wide_resnet_16_4": _FIXUP,
+}
+"""Where a network's defaults differ: paper A trains its residual networks by SGD."""
 
 OPTIMIZERS = ("adam", "sgd")
 
@@ -29,10 +38,10 @@ class LearnConfig(Record):
 
     method: str = DEFAULT_METHOD
     """Which algorithm: a key of `METHOD_DEFAULTS`."""
-    model: str = "cnn"
-    """Name of the network, or "custom" for a module of the user's own."""
-    generators: tuple[str, ...] = ("affine",)
-    """Which transformations may act; all six affine generators, as in paper A, unless told."""
+    model: str | None = None
+    """Name of the network, "custom" for the user's own module, or None for the one that suits the data."""
+    generators: tuple[str, ...] | None = None
+    """Which transformations may act; None for what suits the data: all six affine on images (paper A)."""
     widths: Mapping[str, float] = field(default_factory=dict)
     """Widths at the start in their units; zero for those not named, as in paper A. `augmented` keeps them."""
     samples: int = 8
@@ -53,12 +62,40 @@ class LearnConfig(Record):
     """And at the end of its cosine schedule (paper A)."""
     weight_decay: float = 1e-4
     """L2 penalty on the weights: Augerino's, kept by paper A for its baseline."""
-    eta_rate: float = 0.05
-    """Learning rate of the widths, Adam (paper A)."""
+    eta_rate: float = 0.1
+    """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
     eta_rate_end: float = 0.005
     """And at the end of its cosine schedule (paper A on CIFAR-10)."""
     eta_reward: float = 0.01
     """Augerino: how much of the norm of eta is subtracted from the loss (paper A, section 5)."""
+    burn_in: int = 4
+    """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
+    evidence_every: int = 2
+    """Epochs between two steps up the evidence."""
+    evidence_images: int = 1000
+    """Most data behind the factors of one step; a sample is scaled up."""
+    evidence_samples: int = 0
+    """Views per input in the evidence; 0 for as many as in training."""
+    eta_steps: int = 8
+    """Mini-batch steps on the widths that share the same factors."""
+    eta_images: int = 125
+    """Data in each of them."""
+    structure: str = "kron"
+    """Structure of the curvature: "kron" (paper A), "diag" or "full"."""
+    output: str = "mc"
+    """Curvature in the outputs: "mc" (one random column, unbiased), "ggn" (exact), "label" or "ef"."""
+    positions: str = "reduce"
+    """Positions of a convolution: "reduce" (cheap) or "expand"."""
+    prior: str = "scalar"
+    """Prior precision for all ("scalar", paper A on MNIST), each "layer", or each parameter "tensor"."""
+    delta: float = 0.1
+    """Prior precision at the start; paper A starts at 1 and trains ten times as long."""
+    delta_rate: float = 0.05
+    """Learning rate of log delta and log sigma^2, Adam (paper A)."""
+    delta_steps: int = 1
+    """Steps on them at every step up the evidence (paper A)."""
+    batchnorm: str = "refuse"
+    """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
     settle_window: int = 0
     """Stop early when nothing has drifted over so many epochs; 0 trains to the end."""
     settle_eta: float = 0.02
@@ -77,7 +114,15 @@ class LearnConfig(Record):
     def __post_init__(self) -> None:
         choose("method", self.method, METHOD_DEFAULTS)
         choose("optimizer", self.optimizer, OPTIMIZERS)
-        for name in ("samples", "samples_eval", "epochs", "batch"):
+        for name in (
+            "samples",
+            "samples_eval",
+            "epochs",
+            "batch",
+            "evidence_every",
+            "evidence_images",
+            "eta_images",
+        ):
             _at_least(name, getattr(self, name), 1)
         for name in ("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "checkpoint_seconds"):
             _at_least(name, getattr(self, name), 0)
@@ -86,7 +131,7 @@ class LearnConfig(Record):
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "LearnConfig":
-        """Return the method's defaults with what was given in their place.
+        """Return the defaults of the method and of the network, with what was given in their place.
 
         Parameters
         ----------
@@ -103,7 +148,8 @@ class LearnConfig(Record):
         choose("method", method, METHOD_DEFAULTS)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
-        return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
+        defaults = MODEL_DEFAULTS.get(given.get("model") or "", {}) | METHOD_DEFAULTS[method]
+        return cls(**{**defaults, **given, "method": method})
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "LearnConfig":
@@ -119,8 +165,8 @@ class LearnConfig(Record):
         LearnConfig
             The settings.
         """
-        lists = {"generators": tuple(values["generators"])} if "generators" in values else {}
-        return super().from_json({**values, **lists})
+        names = values.get("generators")
+        return super().from_json({**values, "generators": None if names is None else tuple(names)})
 
 
 def _at_least(name: str, value: int | float, smallest: int) -> None:

@@ -1,0 +1,96 @@
+"""Augerino (Benton et al., 2020), in the form that paper A compares with (section 5 and its code).
+
+    minimise over theta and eta   1/B sum_b loss(1/S sum_s f(g(x_b, eps_bs; eta)), y_b) - reward |eta|_2
+    reward 0.01;  eta from 0 by Adam 0.005;  weight decay 1e-4 on theta only
+
+One loss trains weights and widths together. The fit alone hardly asks for a larger width; the reward does,
+until the fit suffers more. How strong it must be depends on the parameterisation: paper A's complaint.
+
+Augerino's own code differs: width = softplus(raw) with noise on +-width/2; one view per input in training;
+the log-softmax, not the logits, averaged over four views in evaluation.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from augury.methods.optimizers import for_weights, for_widths
+from augury.models.orbit import OrbitAverage
+from augury.training.config import LearnConfig
+from augury.training.evaluate import LOSSES
+from augury.training.learner import Learner
+from augury.training.schedule import Cosine
+from augury.transforms.base import Transform
+
+
+class Augerino(Learner):
+    """Train the orbit average of a network, and its widths, by one loss.
+
+    Parameters
+    ----------
+    net
+        The network.
+    transform
+        Holds the widths.
+    config
+        The settings.
+    task
+        "classification" or "regression".
+    N
+        Size of the training set; not used here.
+    """
+
+    model: OrbitAverage
+
+    def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
+        self.model = OrbitAverage(net, transform, config.samples, config.samples_eval)
+        self.loss, self.reward = LOSSES[task], config.eta_reward
+        self.weights = for_weights(net, config, config.weight_decay)
+        self.widths = for_widths(transform, config)
+        self.cosines = [Cosine(self.weights, config.rate_end), Cosine(self.widths, config.eta_rate_end)]
+
+    def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
+        """Take one step on weights and widths.
+
+        Parameters
+        ----------
+        x, y
+            Inputs and targets.
+        rng
+            Where the noise of the views comes from.
+
+        Returns
+        -------
+        float
+            The loss without the reward, comparable between methods.
+        """
+        transform = self.model.transform
+        loss = self.loss(self.model.average(x, rng), y)
+        self.weights.zero_grad()
+        self.widths.zero_grad()
+        (loss - self.reward * torch.linalg.vector_norm(transform.eta)).backward()
+        self.weights.step()
+        self.widths.step()
+        transform.project_()
+        return loss.item()
+
+    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """Return both optimisers.
+
+        Returns
+        -------
+        Mapping
+            For the weights and for the widths.
+        """
+        return {"weights": self.weights, "widths": self.widths}
+
+    def schedules(self) -> Sequence[Cosine]:
+        """Return both schedules.
+
+        Returns
+        -------
+        Sequence
+            Cosine for the weights and for the widths; a constant is one that ends where it starts.
+        """
+        return self.cosines

@@ -1,0 +1,80 @@
+"""The methods by name. Free of torch until one is made, so that the command line can list them at once."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from augury.core.errors import InputError, choose
+from augury.training.config import LearnConfig
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from augury.training.learner import Learner
+    from augury.transforms.base import Transform
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the table."""
+
+    summary: str
+    """What it does, in a line."""
+    module: str
+    """Where its learner lives."""
+    learner: str
+    """Name of the class: (net, transform, config, task, N)."""
+    needs_transform: bool = True
+    """Whether there must be something to learn the widths of."""
+
+
+METHODS: dict[str, Method] = {
+    "augerino": Method(
+        "widths and weights by one loss, with a reward for wide orbits (Benton et al., 2020)",
+        "augury.methods.augerino",
+        "Augerino",
+    ),
+    "augmented": Method("fixed widths, given by you", "augury.methods.augmented", "Augmented"),
+    "lila": Method(
+        "widths by the differentiable Laplace evidence: no validation set (Immer et al., 2022)",
+        "augury.methods.lila",
+        "Lila",
+    ),
+    "plain": Method(
+        "no invariance: the network as it is", "augury.methods.plain", "Plain", needs_transform=False
+    ),
+}
+"""Every method by its name; its defaults are in `augury.training.config.METHOD_DEFAULTS`."""
+
+
+def build(
+    net: "nn.Module", transform: "Transform | None", config: LearnConfig, task: str, N: int
+) -> "Learner":
+    """Make the learner that the settings name.
+
+    Parameters
+    ----------
+    net
+        The network.
+    transform
+        The distribution over transformations; None where the data have none.
+    config
+        The settings.
+    task
+        "classification" or "regression".
+    N
+        Size of the training set.
+
+    Returns
+    -------
+    Learner
+        Ready for the loop.
+    """
+    row = METHODS[choose("method", config.method, METHODS)]
+    if row.needs_transform and transform is None:
+        raise InputError(
+            f"method '{config.method}' learns the widths of transformations, and such data have none. "
+            f"Give one of your own (transform=...), or take method 'plain'."
+        )
+    learner: Learner = getattr(import_module(row.module), row.learner)(net, transform, config, task, N)
+    return learner

@@ -1,0 +1,51 @@
+"""From the settings of a run to its evidence."""
+
+from collections.abc import Sequence
+
+from augury.evidence.ascent import Evidence
+from augury.models.orbit import OrbitAverage
+from augury.training.config import LearnConfig
+
+
+def make_evidence(
+    model: OrbitAverage, config: LearnConfig, task: str, N: int, only: Sequence[str] | None = None
+) -> Evidence:
+    """Return the evidence that the settings describe.
+
+    Parameters
+    ----------
+    model
+        The network with its transformation.
+    config
+        The settings.
+    task
+        "classification" or "regression".
+    N
+        Size of the training set.
+    only
+        Names of the layers to be Bayesian about; all unless told.
+
+    Returns
+    -------
+    Evidence
+        Ready to climb.
+    """
+    return Evidence(
+        model,
+        N,
+        task,
+        structure=config.structure,
+        output=config.output,
+        prior=config.prior,
+        positions=config.positions,
+        only=only,
+        delta=config.delta,
+        delta_rate=config.delta_rate,
+        delta_steps=config.delta_steps,
+        eta_rate=config.eta_rate,
+        eta_steps=config.eta_steps,
+        images=config.evidence_images,
+        eta_images=config.eta_images,
+        samples=config.evidence_samples or None,
+        batchnorm=config.batchnorm,
+    )

@@ -1,0 +1,58 @@
+"""The optimisers of the papers, for weights and for widths."""
+
+import torch
+from torch import nn
+
+from augury.core.scalars import ScalarBias, ScalarScale
+from augury.training.config import LearnConfig
+from augury.transforms.base import Transform
+
+SCALAR_RATE = 0.1
+"""Fixup's scalars learn at a tenth of the rate (Fixup; paper A on CIFAR-10)."""
+
+
+def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> torch.optim.Optimizer:
+    """Return Adam or SGD for the weights that are not frozen.
+
+    Parameters
+    ----------
+    net
+        The network.
+    config
+        Gives the optimiser and its rate.
+    weight_decay
+        L2 penalty on every weight.
+
+    Returns
+    -------
+    Optimizer
+        The optimiser; under SGD, Fixup scalars form a group of their own.
+    """
+    if config.optimizer == "adam":
+        weights = [p for p in net.parameters() if p.requires_grad]
+        return torch.optim.Adam(weights, lr=config.rate, weight_decay=weight_decay)
+    scalars = {p for m in net.modules() if isinstance(m, ScalarBias | ScalarScale) for p in m.parameters()}
+    others = [p for p in net.parameters() if p.requires_grad and p not in scalars]
+    groups = [{"params": others, "lr": config.rate}]
+    slow = [p for p in net.parameters() if p.requires_grad and p in scalars]
+    if slow:
+        groups.append({"params": slow, "lr": config.rate * SCALAR_RATE})
+    return torch.optim.SGD(groups, lr=config.rate, momentum=0.9, weight_decay=weight_decay)
+
+
+def for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimizer:
+    """Return Adam for the widths, without decay.
+
+    Parameters
+    ----------
+    transform
+        Holds the widths.
+    config
+        Gives their rate.
+
+    Returns
+    -------
+    Optimizer
+        The optimiser.
+    """
+    return torch.optim.Adam(transform.parameters(), lr=config.eta_rate)

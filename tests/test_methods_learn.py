@@ -1,0 +1,212 @@
+"""`augury.learn` from end to end on small problems, and what it refuses before training."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from augury.core.errors import AuguryError, InputError, RunError
+from augury.core.rng import generator
+from augury.data.dataset import Dataset
+from augury.methods.learn import learn
+from augury.models.orbit import OrbitAverage
+from augury.records import Invariance
+from augury.training.saved_model import load_model
+from augury.transforms.affine2d import AffineCoordinates
+from training_doubles import coordinates, same_bits, small_net
+
+QUICK = {"epochs": 2, "batch": 12, "samples": 2, "samples_eval": 2}
+
+
+def images(n: int = 12, size: int = 12) -> Dataset:
+    x = torch.rand(2 * n, 1, size, size, generator=generator(0))
+    y = torch.arange(2 * n) % 3
+    names = ("a", "b", "c")
+    return Dataset(x[:n], y[:n], x[n:], y[n:], class_names=names, planted={"rotation": 180.0}, source="noise")
+
+
+def test_the_result_has_widths_with_the_planted_truth_the_model_and_the_metrics():
+    result = learn(images(), epochs=1, samples=2, samples_eval=2)
+    widths = result.invariance.widths
+    assert list(widths) == ["translate_x", "translate_y", "rotation", "scale_x", "scale_y", "shear"]
+    assert widths["rotation"].planted == 180.0 and widths["rotation"].unit == "deg"
+    assert widths["shear"].planted is None
+    assert isinstance(result.model, OrbitAverage) and not result.model.training
+    assert result.invariance.model == "cnn" and result.invariance.data == "noise"
+    assert len(result.metrics) == 1 and result.invariance.run is None
+
+
+def test_a_module_of_ones_own_is_trained_in_place():
+    net = small_net()
+    before = net[0].weight.clone()
+    result = learn(coordinates(), net, "plain", **QUICK)
+    assert result.model is net and not torch.equal(net[0].weight, before)
+    assert result.invariance.model == "custom"
+
+
+def test_the_network_suits_the_data_unless_named():
+    assert learn(coordinates(), **QUICK).config.model == "toy_mlp"
+    assert learn(images(size=6), **QUICK).config.model == "mlp"
+    assert learn(images(), model="mlp", **QUICK).config.model == "mlp"
+
+
+def test_a_transformation_of_ones_own():
+    transform = AffineCoordinates("rotation")
+    result = learn(coordinates(), transform=transform, **QUICK)
+    assert result.model.transform is transform
+    with pytest.raises(InputError, match="not both"):
+        learn(coordinates(), transform=transform, generators=("rotation",), **QUICK)
+
+
+def test_regression_reports_the_test_error():
+    x = torch.randn(20, 2, generator=generator(0))
+    y = x @ torch.tensor([[1.0], [2.0]])
+    data = Dataset(x[:12], y[:12], x[12:], y[12:], kind="coordinates", task="regression")
+    result = learn(data, nn.Linear(2, 1), "plain", epochs=150, rate=0.1)
+    assert result.invariance.test_accuracy is None
+    assert result.invariance.test_error == pytest.approx(0.0, abs=0.05)
+
+
+def test_no_test_set_no_score():
+    data = coordinates()
+    bare = Dataset(data.x_train, data.y_train, data.x_test[:0], data.y_test[:0], "coordinates")
+    assert learn(bare, **QUICK).invariance.test_accuracy is None
+
+
+def test_augerino_finds_that_rings_may_be_turned():
+    rng = generator(0)
+    radius = torch.rand(300, generator=rng).mul(0.4) + torch.arange(300).remainder(2)
+    angle = torch.rand(300, generator=rng) * 2 * torch.pi
+    x = torch.stack([radius * angle.cos(), radius * angle.sin()], 1)
+    y = torch.arange(300) % 2
+    rings = Dataset(x[:200], y[:200], x[200:], y[200:], "coordinates", planted={"rotation": 180.0})
+    result = learn(rings, epochs=60, batch=50, eta_rate=0.02, eta_rate_end=0.02, samples=4)
+    assert result.invariance.widths["rotation"].value > 120.0
+    assert result.invariance.test_accuracy > 0.97
+
+
+def test_a_run_folder_holds_everything_and_the_model_comes_back(tmp_path):
+    data, run = images(), tmp_path / "run"
+    result = learn(data, run=run, **QUICK)
+    names = {path.name for path in run.iterdir()}
+    assert names == {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json"}
+    again = Invariance.from_json(json.loads((run / "invariance.json").read_text()))
+    assert again == result.invariance and again.run == str(run)
+    config = json.loads((run / "config.json").read_text())
+    assert (
+        config["generators"] == ["affine"]
+        and config["model"] == "cnn"
+        and config["data"]["source"] == "noise"
+    )
+    loaded = load_model(run)
+    assert torch.equal(loaded(data.x_test), result.model(data.x_test))
+    assert same_bits(loaded.state_dict(), result.model.state_dict())
+
+
+def test_loading_needs_the_users_own_network(tmp_path):
+    learn(coordinates(), small_net(), "plain", run=tmp_path / "run", **QUICK)
+    with pytest.raises(InputError, match="network of your own"):
+        load_model(tmp_path / "run")
+    assert isinstance(load_model(tmp_path / "run", small_net(1)), nn.Sequential)
+    with pytest.raises(InputError, match="does not fit"):
+        load_model(tmp_path / "run", nn.Linear(2, 2))
+    with pytest.raises(InputError, match="no trained model"):
+        load_model(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"\x00" * 64)
+    with pytest.raises(RunError, match="damaged"):
+        load_model(tmp_path)
+
+
+def test_resume_goes_to_the_same_bits_and_overwrite_starts_anew(tmp_path):
+    data = coordinates()
+    whole = learn(data, **QUICK)
+    first = learn(data, run=tmp_path / "run", **QUICK)
+    resumed = learn(data, run=tmp_path / "run", resume=True, **QUICK)
+    anew = learn(data, run=tmp_path / "run", overwrite=True, **QUICK)
+    for other in (first, resumed, anew):
+        assert same_bits(other.model.state_dict(), whole.model.state_dict())
+    with pytest.raises(InputError, match="already exists"):
+        learn(data, run=tmp_path / "run", **QUICK)
+
+
+def test_resuming_on_other_data_is_refused(tmp_path):
+    learn(coordinates(), run=tmp_path / "run", **QUICK)
+    with pytest.raises(InputError, match=r"data\.fingerprint must be as it was"):
+        learn(coordinates(seed=1), run=tmp_path / "run", resume=True, **QUICK)
+
+
+def one_image(data: Dataset) -> Dataset:
+    return Dataset(data.x_train[:1], data.y_train[:1], data.x_test, data.y_test, class_names=data.class_names)
+
+
+def features() -> Dataset:
+    y = torch.arange(6) % 2
+    return Dataset(torch.rand(6, 5), y, torch.rand(0, 5), y[:0], "features")
+
+
+REFUSED = {
+    "one training image": (lambda: learn(one_image(images())), "at least two training examples; got 1"),
+    "too few outputs": (
+        lambda: learn(images(), nn.Sequential(nn.Flatten(), nn.Linear(144, 2))),
+        r"must give 3 outputs, one per class; for 2 inputs it gave \[2, 2\]",
+    ),
+    "outputs of another shape": (lambda: learn(images(), nn.Linear(12, 3)), "must give 3 outputs"),
+    "inputs that do not fit": (
+        lambda: learn(images(), nn.Linear(5, 3)),
+        r"cannot take inputs of shape \[1, 12, 12\]",
+    ),
+    "no tensor": (lambda: learn(coordinates(), nn.LSTM(2, 2)), "must give one tensor; it gave tuple"),
+    "frozen": (lambda: learn(coordinates(), small_net().requires_grad_(False)), "all are frozen"),
+    "no parameters": (lambda: learn(coordinates(), nn.Identity()), "must have parameters to train"),
+    "S = 0": (lambda: learn(coordinates(), samples=0), "samples must be at least 1; got 0"),
+    "negative width": (
+        lambda: learn(coordinates(), method="augmented", widths={"rotation": -3.0}),
+        "width rotation must be at least 0",
+    ),
+    "unknown width": (
+        lambda: learn(coordinates(), method="augmented", widths={"rotatoin": 3.0}),
+        "Did you mean 'rotation'",
+    ),
+    "unknown model": (lambda: learn(coordinates(), "toy_mpl"), "Did you mean 'toy_mlp'"),
+    "unknown method": (lambda: learn(coordinates(), method="augrino"), "Did you mean 'augerino'"),
+    "unknown generator": (lambda: learn(coordinates(), generators=("rotatio",)), "Did you mean 'rotation'"),
+    "unknown setting": (lambda: learn(coordinates(), epoch=3), "Did you mean 'epochs'"),
+    "model for other data": (lambda: learn(coordinates(), "cnn"), "model 'cnn' takes images"),
+    "device": (lambda: learn(coordinates(), device="warp-drive"), "device must be one that torch can use"),
+    "features": (
+        lambda: learn(features()),
+        "such data have none.*method 'plain'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", sorted(REFUSED))
+def test_refused_before_training(what):
+    attempt, message = REFUSED[what]
+    with pytest.raises(AuguryError, match=message):
+        attempt()
+
+
+def test_a_class_with_a_single_image_is_fine():
+    data = images()
+    y = torch.zeros(12, dtype=torch.int64)
+    y[:1], y[1:6] = 2, 1
+    alone = Dataset(data.x_train, y, data.x_test, data.y_test, class_names=data.class_names)
+    assert len(learn(alone, epochs=1, samples=2).metrics) == 1
+
+
+def test_an_unwritable_run_folder_is_refused_before_training(tmp_path):
+    (tmp_path / "file").write_text("")
+    net = small_net()
+    before = net[0].weight.clone()
+    with pytest.raises(RunError, match="cannot write"):
+        learn(coordinates(), net, run=tmp_path / "file" / "run", **QUICK)
+    assert torch.equal(net[0].weight, before)
+
+
+def test_the_network_keeps_its_mode_when_it_is_refused():
+    net = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 5)).train()
+    with pytest.raises(InputError):
+        learn(coordinates(), net)
+    assert net.training and net[0].num_batches_tracked == 0
