@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
-from augury.curvature.layers import jacobian
+from augury.curvature.layers import learned, summed_jacobian
 from augury.curvature.structure import Block, Statistics, Structure
 from augury.curvature.tape import Tape
 
@@ -31,7 +31,7 @@ class _PerParameter(Structure):
         return [
             Block(f"{name}.{p}", name, (tensor,))
             for name, layer in self.layers.items()
-            for p, tensor in layer.named_parameters(recurse=False)
+            for p, tensor in learned(layer).items()
         ]
 
     def inputs(self, tape: Tape) -> Statistics:
@@ -66,9 +66,7 @@ class _PerParameter(Structure):
         """
         out: list[Tensor] = []
         for name, layer in self.layers.items():
-            pairs = zip(tape.calls[name], grads[name], strict=True)
-            per_call = [jacobian(layer, call.a, g, tape.S) for call, g in pairs]
-            out += [torch.stack(same).sum(0) for same in zip(*per_call, strict=True)]
+            out += summed_jacobian(layer, tape.pairs(name, grads), tape.S).values()
         return out
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, shared_inputs
+from augury.curvature.layers import is_kronecker, learned, shared_gradients, shared_inputs, summed_jacobian
 from augury.curvature.structure import Block, Statistics, Structure
 from augury.curvature.tape import Tape
 
@@ -34,13 +34,16 @@ class Factor:
 
     @classmethod
     def of(cls, matrix: Float[Tensor, "groups d d"]) -> "Factor":
-        """Decompose a positive semi-definite matrix; eigenvalues below zero are rounding and become zero."""
+        """Decompose a positive semi-definite matrix; eigenvalues below zero are rounding and become zero.
+
+        The eigenvalues are kept in float64: the log-determinant sums a million logarithms.
+        """
         values, vectors = torch.linalg.eigh(matrix)
-        return cls(values.clamp(min=0), vectors)
+        return cls(values.clamp(min=0).double(), vectors)
 
     def with_values(self, values: Float[Tensor, "groups d"]) -> Float[Tensor, "groups d d"]:
         """Return the matrix with these eigenvalues and the same eigenvectors."""
-        return (self.vectors * values[:, None, :]) @ self.vectors.mT
+        return (self.vectors * values[:, None, :].to(self.vectors)) @ self.vectors.mT
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,8 @@ def _outer(rows: Float[Tensor, "B P groups d"]) -> Float[Tensor, "groups d d"]:
 class Kron(Structure):
     """Kronecker factors for every linear map, exact dense blocks for the rest."""
 
-    @property
-    def joint_bias(self) -> bool:
-        """Whether weight and bias form one block."""
-        return self.prior != "tensor"
+    def _joint(self, layer: nn.Module) -> bool:
+        return self.prior != "tensor" and len(learned(layer)) == 2
 
     def make_blocks(self) -> list[Block]:
         """Return the blocks.
@@ -81,10 +82,10 @@ class Kron(Structure):
         """
         blocks = []
         for name, layer in self.layers.items():
-            if is_kronecker(layer) and self.joint_bias:
-                blocks.append(Block(name, name, tuple(layer.parameters(recurse=False))))
+            if is_kronecker(layer) and self._joint(layer):
+                blocks.append(Block(name, name, tuple(learned(layer).values())))
             else:
-                blocks += [Block(f"{name}.{p}", name, (t,)) for p, t in layer.named_parameters(recurse=False)]
+                blocks += [Block(f"{name}.{p}", name, (t,)) for p, t in learned(layer).items()]
         return blocks
 
     def inputs(self, tape: Tape) -> Statistics:
@@ -102,9 +103,10 @@ class Kron(Structure):
         """
         out: Statistics = {}
         for name, layer in self.layers.items():
-            if not is_kronecker(layer):
+            if not is_kronecker(layer) or "weight" not in learned(layer):
                 continue
-            a = [shared_inputs(layer, c.a, tape.S, self.positions, self.joint_bias) for c in tape.calls[name]]
+            joint = self._joint(layer)
+            a = [shared_inputs(layer, c.a, tape.S, self.positions, joint) for c in tape.calls[name]]
             a = [torch.stack(a).mean(0)] if self.positions == "reduce" else a
             rows = torch.cat(a, dim=1)
             out[f"{name}/A"] = _outer(rows)
@@ -133,10 +135,7 @@ class Kron(Structure):
                 g = [torch.stack(g).sum(0)] if self.positions == "reduce" else g
                 out[f"{name}/G"] = _outer(torch.cat(g, dim=1))
                 continue
-            pairs = zip(tape.calls[name], grads[name], strict=True)
-            per_call = [jacobian(layer, call.a, g, tape.S) for call, g in pairs]
-            for k, (parameter, _) in enumerate(layer.named_parameters(recurse=False)):
-                J = torch.stack([J[k] for J in per_call]).sum(0)
+            for parameter, J in summed_jacobian(layer, tape.pairs(name, grads), tape.S).items():
                 out[f"{name}.{parameter}/G"] = (J.mT @ J)[None]
         return out
 
@@ -156,12 +155,14 @@ class Kron(Structure):
         factors = {key: Factor.of(T) for key, T in totals.items() if not key.endswith("/n")}
         pairs = []
         for block in self.blocks:
-            if not is_kronecker(self.layers[block.layer]):
+            layer = self.layers[block.layer]
+            if not is_kronecker(layer):
                 pairs.append(Pair(None, factors[f"{block.name}/G"], 1.0))
-                continue
-            G, n = factors[f"{block.layer}/G"], float(totals[f"{block.layer}/n"])
-            is_bias = not self.joint_bias and block.name.endswith(".bias")
-            pairs.append(Pair(None if is_bias else factors[f"{block.layer}/A"], G, n))
+            elif block.parameters[0] is layer.bias:
+                pairs.append(Pair(None, factors[f"{block.layer}/G"], 1.0))
+            else:
+                A, n = factors[f"{block.layer}/A"], float(totals[f"{block.layer}/n"])
+                pairs.append(Pair(A, factors[f"{block.layer}/G"], n))
         return pairs
 
     def logdet(

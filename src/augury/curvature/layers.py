@@ -8,7 +8,7 @@ same way, or kept (*expand*).
     scalars, norm affine  J_n = sum_r (a_r or x_hat_r) g_r  -> few parameters, exact dense block from J
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -29,8 +29,8 @@ LAYERS: tuple[type[nn.Module], ...] = (nn.Linear, *_CONVS, *_NORMS, ScalarBias, 
 """The covered kinds."""
 
 
-def trainable(module: nn.Module) -> bool:
-    """Return whether the module itself (not its children) holds a parameter that is to be learned.
+def learned(module: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters of the module itself (not its children) that are to be learned.
 
     Parameters
     ----------
@@ -39,15 +39,18 @@ def trainable(module: nn.Module) -> bool:
 
     Returns
     -------
-    bool
-        The answer.
+    dict
+        Tensors by name; the frozen ones count as constants.
     """
-    return any(p.requires_grad for p in module.parameters(recurse=False))
+    return {name: p for name, p in module.named_parameters(recurse=False) if p.requires_grad}
 
 
 def is_covered(module: nn.Module) -> bool:
     """Return whether this room knows the module's Jacobian.
 
+    A subclass with a forward of its own is not covered, nor is a layer whose weight is computed from other
+    parameters (weight normalisation, pruning).
+
     Parameters
     ----------
     module
@@ -58,7 +61,8 @@ def is_covered(module: nn.Module) -> bool:
     bool
         The answer.
     """
-    return any(isinstance(module, kind) and type(module).forward is kind.forward for kind in LAYERS)
+    known = any(isinstance(module, kind) and type(module).forward is kind.forward for kind in LAYERS)
+    return known and set(dict(module.named_parameters(recurse=False))) <= {"weight", "bias", "scale"}
 
 
 def is_kronecker(module: nn.Module) -> bool:
@@ -178,8 +182,8 @@ def _normalised(layer: Any, a: Tensor) -> Tensor:
     return F.batch_norm(a, layer.running_mean, layer.running_var, training=False, eps=layer.eps)
 
 
-def jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> list[Float[Tensor, "B d"]]:
-    """Return the exact Jacobian of <column, f> in each parameter of the layer, one row per datum.
+def jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> dict[str, Float[Tensor, "B d"]]:
+    """Return the exact Jacobian of <column, f> in each learned parameter of the layer, one row per datum.
 
     Parameters
     ----------
@@ -192,11 +196,38 @@ def jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> list[Float[Tenso
 
     Returns
     -------
-    list
-        One matrix per parameter, in the order of `layer.parameters()`.
+    dict
+        One matrix per parameter that is not frozen, by its name.
     """
     kind: Callable[[nn.Module, Tensor, Tensor, int], list[Tensor]]
     kind = _linear_jacobian if is_kronecker(layer) else _norm_jacobian
     if isinstance(layer, (ScalarBias, ScalarScale)):
         kind = _scalar_jacobian
-    return kind(layer, a, g, S)
+    names = [name for name, _ in layer.named_parameters(recurse=False)]
+    return {name: J for name, J in zip(names, kind(layer, a, g, S), strict=True) if name in learned(layer)}
+
+
+def summed_jacobian(
+    layer: nn.Module, pairs: Iterable[tuple[Tensor, Tensor]], S: int
+) -> dict[str, Float[Tensor, "B d"]]:
+    """Return the exact Jacobian in each learned parameter of a layer, summed over its calls.
+
+    Parameters
+    ----------
+    layer
+        A covered layer.
+    pairs
+        Inputs, and gradients in the outputs, of every call.
+    S
+        Copies per datum.
+
+    Returns
+    -------
+    dict
+        One matrix per parameter that is not frozen, by its name.
+    """
+    total: dict[str, Tensor] = {}
+    for a, g in pairs:
+        for name, J in jacobian(layer, a, g, S).items():
+            total[name] = total[name] + J if name in total else J
+    return total

@@ -6,15 +6,15 @@ the copies share the weights exactly as the positions of a convolution do. This 
 Gradients in the outputs z come from `torch.autograd.grad(f, tape.z)`: no weight gradient is ever formed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.core.errors import InputError
-from augury.curvature.layers import LAYERS, is_covered, trainable
+from augury.core.errors import InputError, choose
+from augury.curvature.layers import LAYERS, is_covered, learned
 
 
 @dataclass
@@ -23,7 +23,13 @@ class Call:
 
     a: Tensor
     z: Tensor
-    version: int
+    versions: tuple[int, int]
+    """How often a and z had been written to: what is written to later is no longer what the layer saw and gave."""
+
+    @property
+    def overwritten(self) -> bool:
+        """Whether an in-place operation has changed a or z since."""
+        return (self.a._version, self.z._version) != self.versions
 
 
 @dataclass
@@ -61,10 +67,28 @@ class Tape:
         dict
             One gradient per call, by layer.
         """
-        grads = iter(
-            torch.autograd.grad(self.f, self.z, column, create_graph=create_graph, retain_graph=retain)
-        )
+        options = {"create_graph": create_graph, "retain_graph": retain}
+        # A layer whose output nobody uses has the gradient zero.
+        found = torch.autograd.grad(self.f, self.z, column, materialize_grads=True, **options)
+        grads = iter(found)
         return {name: [next(grads) for _ in calls] for name, calls in self.calls.items()}
+
+    def pairs(self, name: str, grads: dict[str, list[Tensor]]) -> list[tuple[Tensor, Tensor]]:
+        """Return what every call of one layer saw, with the gradient in what it gave.
+
+        Parameters
+        ----------
+        name
+            The layer.
+        grads
+            What `gradients` returned.
+
+        Returns
+        -------
+        list
+            Inputs and gradients, call by call.
+        """
+        return [(call.a, g) for call, g in zip(self.calls[name], grads[name], strict=True)]
 
 
 def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[str, nn.Module]:
@@ -82,12 +106,9 @@ def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[st
     dict
         Layers by name.
     """
-    layers = {}
-    for name, module in net.named_modules():
-        if only is not None and name not in only:
-            continue
-        if not trainable(module):
-            continue
+    found = {name: module for name, module in net.named_modules() if learned(module)}
+    layers = {choose("layer", name, found): found[name] for name in only} if only is not None else found
+    for name, module in layers.items():
         if not is_covered(module):
             raise InputError(
                 f"no Kronecker factors for layer '{name or 'network'}' ({type(module).__name__}); covered are "
@@ -95,14 +116,28 @@ def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[st
                 f"(evidence='ntk'), the last layer only (method='last_layer'), or freeze the layer "
                 f"(requires_grad_(False))."
             )
-        layers[name] = module
     if not layers:
         raise InputError("the network has no trainable parameters. Unfreeze some with requires_grad_(True).")
+    _refuse_tied(layers)
     return layers
 
 
+def _refuse_tied(layers: dict[str, nn.Module]) -> None:
+    owner: dict[int, str] = {}
+    for name, layer in layers.items():
+        for parameter, tensor in learned(layer).items():
+            first = owner.setdefault(id(tensor), name)
+            if first != name:
+                raise InputError(
+                    f"layers '{first}' and '{name}' share one tensor as their {parameter}, which would count twice. "
+                    f"Call one layer twice instead, or use the bound for any network (evidence='ntk')."
+                )
+
+
 def refuse_batch_coupling(net: nn.Module) -> None:
-    """Raise if the network holds a BatchNorm in training mode: it makes one datum's output depend on the others.
+    """Raise if the network holds a BatchNorm that looks at its batch: one datum's output would depend on the others.
+
+    It does so in training mode, and always if it keeps no running statistics.
 
     Parameters
     ----------
@@ -110,11 +145,13 @@ def refuse_batch_coupling(net: nn.Module) -> None:
         The network.
     """
     for name, module in net.named_modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training:
+        if not isinstance(module, nn.modules.batchnorm._BatchNorm):
+            continue
+        if module.training or module.running_mean is None:
             raise InputError(
                 f"layer '{name}' ({type(module).__name__}) couples the samples of a batch, so that the evidence is not "
-                f"a sum over data. Use its evaluation statistics (net.eval() before the evidence), or exchange it: "
-                f"augury.swap_batchnorm(net)."
+                f"a sum over data. Use its evaluation statistics (net.eval() before the evidence; it must have been "
+                f"made with track_running_stats=True), or exchange it: augury.swap_batchnorm(net)."
             )
 
 
@@ -138,9 +175,10 @@ def record(net: nn.Module, rows: Float[Tensor, "R ..."], S: int, layers: dict[st
         The pass.
     """
     refuse_batch_coupling(net)
-    tape = _run(net, rows, S, layers, protect=False)
-    if any(call.z._version != call.version for calls in tape.calls.values() for call in calls):
-        # An in-place operation (ReLU(inplace=True)) overwrote a layer's output: keep copies instead.
+    protect = any(getattr(module, "inplace", False) for module in net.modules())
+    tape = _run(net, rows, S, layers, protect)
+    if any(call.overwritten for calls in tape.calls.values() for call in calls):
+        # An in-place operation that no module announces (F.relu_, x += y): keep copies instead.
         tape = _run(net, rows, S, layers, protect=True)
     silent = [name for name in layers if name not in tape.calls]
     if silent:
@@ -148,20 +186,33 @@ def record(net: nn.Module, rows: Float[Tensor, "R ..."], S: int, layers: dict[st
             f"layer '{silent[0]}' has parameters but was not called as a module in the forward pass, so its inputs "
             f"cannot be seen. Call it as self.layer(x), freeze it, or use evidence='ntk'."
         )
+    apart = [name for name, calls in tape.calls.items() if not all(call.z.requires_grad for call in calls)]
+    if apart:
+        raise InputError(
+            f"layer '{apart[0]}' ran without gradients (torch.no_grad()), but its parameters are to be learned. "
+            f"Let gradients through, or freeze it (requires_grad_(False))."
+        )
     return tape
 
 
 def _run(net: nn.Module, rows: Tensor, S: int, layers: dict[str, nn.Module], protect: bool) -> Tape:
     tape = Tape(len(rows) // S, S, layers)
 
-    def keep(name: str, inputs: tuple[Tensor, ...], z: Tensor) -> Tensor | None:
-        tape.calls.setdefault(name, []).append(Call(inputs[0], z, z._version))
+    def keep(name: str, a: Tensor, z: Tensor) -> Tensor | None:
+        if a.shape[:1] != rows.shape[:1]:
+            raise InputError(
+                f"the first axis of what layer '{name}' is called with must hold the {len(rows)} rows that came into "
+                f"the network; got the shape {list(a.shape)}. Keep the batch in front ([batch, positions, features]), "
+                f"or use the bound for any network (evidence='ntk')."
+            )
+        a = a.clone() if protect else a
+        tape.calls.setdefault(name, []).append(Call(a, z, (a._version, z._version)))
         return z.clone() if protect else None
 
-    handles = [
-        layer.register_forward_hook(lambda _, inputs, z, name=name: keep(name, inputs, z))
-        for name, layer in layers.items()
-    ]
+    def hook(name: str) -> Callable[..., Tensor | None]:
+        return lambda _, inputs, named, z: keep(name, (*inputs, *named.values())[0], z)
+
+    handles = [layer.register_forward_hook(hook(n), with_kwargs=True) for n, layer in layers.items()]
     try:
         out = net(rows)
     finally:
@@ -188,7 +239,7 @@ def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
     """
     order: list[str] = []
     found: Iterable[tuple[str, nn.Module]] = (
-        (name, module) for name, module in net.named_modules() if trainable(module) and is_covered(module)
+        (name, module) for name, module in net.named_modules() if learned(module) and is_covered(module)
     )
     handles = [m.register_forward_hook(lambda *_, name=name: order.append(name)) for name, m in found]
     try:
