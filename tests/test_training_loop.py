@@ -166,8 +166,8 @@ def test_regression_is_scored_by_the_root_mean_squared_error():
 
 def test_progress_hears_of_every_step_and_epoch_and_of_the_end_even_after_an_error():
     class Heard(Progress, list):
-        def start(self, method, epochs, steps, done):
-            self.append(("start", epochs, steps, done))
+        def start(self, method, epochs, steps, done, units):
+            self.append(("start", epochs, steps, done, units))
 
         def step(self, epoch, step, loss):
             self.append(("step", epoch, step))
@@ -180,7 +180,13 @@ def test_progress_hears_of_every_step_and_epoch_and_of_the_end_even_after_an_err
 
     heard = Heard()
     fit(ToyLearner(), coordinates(24), settings(epochs=1, batch=12), progress=heard)
-    assert heard == [("start", 1, 2, 0), ("step", 1, 1), ("step", 1, 2), ("epoch", 1), ("stop",)]
+    assert heard == [
+        ("start", 1, 2, 0, {"rotation": "deg"}),
+        ("step", 1, 1),
+        ("step", 1, 2),
+        ("epoch", 1),
+        ("stop",),
+    ]
     failing, heard = ToyLearner(), Heard()
     failing.train_step = lambda x, y, rng: math.nan
     with pytest.raises(RunError):

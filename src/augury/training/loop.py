@@ -76,12 +76,17 @@ def fit(
     progress = Progress() if progress is None else progress
     with own_global_stream(config.seed):
         state = _begin(learner, config, folder)
-        progress.start(config.method, config.epochs, len(batches), state.epoch)
+        progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
         try:
             _train(learner, data, batches, config, state, folder, progress)
         finally:
             progress.stop()
         return _finish(learner, data, batches, state)
+
+
+def _units(learner: Learner) -> dict[str, str]:
+    specs = () if learner.transform is None else learner.transform.specs
+    return {spec.name: spec.unit.symbol for spec in specs}
 
 
 def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None) -> RunState:

@@ -7,7 +7,7 @@ from typing import Any
 class Progress:
     """Watches nothing and says nothing; override what you want to hear of."""
 
-    def start(self, method: str, epochs: int, steps: int, done: int) -> None:
+    def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
         """Learn that a run begins.
 
         Parameters
@@ -20,6 +20,8 @@ class Progress:
             Steps in an epoch.
         done
             Epochs that were done before, where a run continues.
+        units
+            The unit of each width that will be reported, by name.
         """
 
     def step(self, epoch: int, step: int, loss: float) -> None:

@@ -1,6 +1,8 @@
 """A run's folder: what it was asked, what happened, what came of it.
 
 config.json  metrics.jsonl  checkpoint/  model.safetensors  invariance.json
+
+and in baseline/ the same of the plain network trained beside it, where one was asked for.
 """
 
 import json
@@ -16,7 +18,8 @@ from augury.records import Invariance
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint"
 MODEL, INVARIANCE, REPORT = "model.safetensors", "invariance.json", "report.html"
-OURS = (CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, REPORT)
+BASELINE = "baseline"
+OURS = (CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, REPORT, BASELINE)
 """What a run writes, and therefore all that overwriting it may delete."""
 
 
@@ -118,25 +121,50 @@ def open_run(
     RunFolder
         The folder, ready to be written.
     """
-    if overwrite and resume:
-        raise InputError("overwrite and resume exclude each other; give one of them.")
+    check_run(path, overwrite=overwrite, resume=resume)
     config = json.loads(json.dumps(config))
-    if _holds_something(path):
+    if holds_something(path):
         if resume:
             _check_same(path, config)
             return RunFolder(path)
-        if not overwrite:
-            raise InputError(
-                f"the run folder {path} already exists. Overwrite it (--overwrite), continue it (--resume), "
-                f"or choose another (--run)."
-            )
         _empty(path)
     write_text(path / CONFIG, json.dumps(config, indent=2) + "\n")
     write_text(path / METRICS, "")
     return RunFolder(path)
 
 
-def _holds_something(path: Path) -> bool:
+def check_run(path: Path, *, overwrite: bool, resume: bool) -> None:
+    """Raise if a run may not start in this folder; nothing is changed.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    overwrite, resume
+        What to do with a run that stands there.
+    """
+    if overwrite and resume:
+        raise InputError("overwrite and resume exclude each other; give one of them.")
+    if holds_something(path) and not (overwrite or resume):
+        raise InputError(
+            f"the run folder {path} already exists. Overwrite it (--overwrite), continue it (--resume), "
+            f"or choose another (--run)."
+        )
+
+
+def holds_something(path: Path) -> bool:
+    """Say whether anything stands at a path, an empty folder aside.
+
+    Parameters
+    ----------
+    path
+        Where to look.
+
+    Returns
+    -------
+    bool
+        True for a file or a folder that is not empty.
+    """
     try:
         return path.is_file() or (path.is_dir() and any(path.iterdir()))
     except OSError as error:
