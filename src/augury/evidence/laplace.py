@@ -20,12 +20,12 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from augury.core.errors import choose
+from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.curvature.catalog import STRUCTURES
 from augury.curvature.structure import Statistics, Structure, added, inner
 from augury.curvature.tape import Tape, covered_layers, record
-from augury.evidence.likelihoods import OUTPUTS, Likelihood
+from augury.evidence.likelihood import OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
 
 Batches = Iterable[tuple[Tensor, Tensor]]
@@ -41,8 +41,8 @@ class Fit:
     """sum_n log p(y_n | f_hat(x_n)), with the noise variance at the time (a number is enough: see `residual`)."""
     residual: float
     """sum of squared residuals (regression; else 0), so that the noise can be learned from the fit alone."""
-    N: int
-    """How many labels or target numbers were seen."""
+    numbers: float
+    """How many labels or target numbers there are."""
 
 
 class Laplace:
@@ -81,7 +81,9 @@ class Laplace:
         make = STRUCTURES[choose("structure", structure, STRUCTURES)]
         self.structure: Structure = make(covered_layers(model.net, only), prior, positions)
 
-    def fit(self, batches: Batches, seeds: Callable[[int], int], S: int | None = None) -> Fit:
+    def fit(
+        self, batches: Batches, seeds: Callable[[int], int], S: int | None = None, N: int | None = None
+    ) -> Fit:
         """Pass over the data once, without a graph to eta.
 
         Parameters
@@ -92,6 +94,8 @@ class Laplace:
             Seed of the noise of batch k; the same seeds in `gradient` give the exact gradient of the same estimate.
         S
             Views per input; the model's own unless told.
+        N
+            Size of the whole training set, where the batches are a sample of it: every sum is scaled up.
 
         Returns
         -------
@@ -99,20 +103,20 @@ class Laplace:
             The decomposed curvature and the log-likelihood.
         """
         totals: Statistics = {}
-        log_likelihood, residual, N = 0.0, 0.0, 0
+        log_likelihood, residual, seen, numbers = 0.0, 0.0, 0, 0
         for k, (x, y) in enumerate(batches):
-            rng = generator(seeds(k), x.device)
-            with torch.no_grad():
-                views = self.model.views(x, rng, S)
-            tape = record(self.model.net, views, S or self.model.S_train, self.structure.layers)
-            statistics = self._statistics(tape, y, rng, create_graph=False)
-            with torch.no_grad():
-                totals = added([totals, {name: T.detach() for name, T in statistics.items()}])
-                log_likelihood += float(self.likelihood.log_prob(tape.f, y))
-                residual += float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
-            N += y.numel()
+            statistics, log_prob, squares = self._sums(x, y, seeds(k), S)
+            totals = added([totals, statistics])
+            log_likelihood, residual = log_likelihood + log_prob, residual + squares
+            seen, numbers = seen + len(x), numbers + y.numel()
+        if not seen:
+            raise InputError(
+                "the evidence needs data: no batch came. An iterator can be passed over only once."
+            )
+        r = 1.0 if N is None else N / seen
         with torch.no_grad():
-            return Fit(self.structure.decompose(totals), log_likelihood, residual, N)
+            spectrum = self.structure.decompose({name: T * r for name, T in totals.items()})
+        return Fit(spectrum, log_likelihood * r, residual * r, numbers * r)
 
     def log_evidence(self, fit: Fit, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
         """Return the log marginal likelihood of Eq. 9, differentiable in delta and in the observation noise.
@@ -131,7 +135,7 @@ class Laplace:
         """
         scale = self.likelihood.scale(self.output)
         logdet = self.structure.logdet(fit.spectrum, delta, scale.to(delta))
-        log_likelihood = self.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.N)
+        log_likelihood = self.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.numbers)
         return log_likelihood.to(delta) + self.structure.log_prior(delta) - logdet / 2
 
     def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> Statistics:
@@ -215,11 +219,23 @@ class Laplace:
             total = [t + g for t, g in zip(total, grads, strict=True)]
         return total
 
+    def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Statistics, float, float]:
+        # Apart from `fit`, so that a batch's activations are gone before the next batch comes.
+        rng = generator(seed, x.device)
+        with torch.no_grad():
+            views = self.model.views(x, rng, S)
+        tape = record(self.model.net, views, S or self.model.S_train, self.structure.layers)
+        self.likelihood.check(tape.f, y)
+        with torch.no_grad():
+            statistics = self._statistics(tape, y, rng, create_graph=False)
+            squares = float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
+            return statistics, float(self.likelihood.log_prob(tape.f, y)), squares
+
     def _statistics(self, tape: Tape, y: Tensor, rng: torch.Generator, create_graph: bool) -> Statistics:
         f = tape.f if create_graph else tape.f.detach()
         columns = list(self.likelihood.columns(f, y, self.output, rng))
-        parts = [self.structure.inputs(tape)]
+        total = self.structure.inputs(tape)
         for k, column in enumerate(columns):
             retain = create_graph or k + 1 < len(columns)
-            parts.append(self.structure.outputs(tape, tape.gradients(column, create_graph, retain)))
-        return added(parts)
+            total = added([total, self.structure.outputs(tape, tape.gradients(column, create_graph, retain))])
+        return total

@@ -1,93 +1,39 @@
-"""Likelihoods: log p(y | f), and columns of a square root of its curvature Lambda in the outputs.
-
-    Lambda = -d^2 log p / df^2 = R R^T.     Categorical: R_c = sqrt(p_c) (e_c - p).     Gaussian: R = I / sigma.
-
-| output | columns | what it is |
-|---|---|---|
-| ggn | R_1 ... R_C | exact |
-| mc | sum_c r_c R_c, r_c random signs | one column, unbiased in value and in every derivative |
-| label | e_y - p, y drawn from p | one column, the sampled Fisher; the draw hides part of the derivative |
-| ef | e_y - p, y the true label | one column, the empirical Fisher: cheap and biased |
-
-`mc` costs what `label` costs and has far less variance where p is nearly one-hot, because no column is ever left out.
-Gaussian columns are given for unit noise; `scale` carries sigma.
-"""
+"""The two likelihoods: classes, and numbers with Gaussian noise."""
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from augury.core.errors import choose
-
-OUTPUTS = ("ggn", "mc", "label", "ef")
-
-
-class Likelihood(nn.Module, ABC):
-    """p(y | f) of an exponential family whose natural parameter is the network's output."""
-
-    @abstractmethod
-    def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."]) -> Float[Tensor, ""]:
-        """Return log p(y | f), summed over the batch."""
-
-    @abstractmethod
-    def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
-        """Return R r for a combination r of the columns of R."""
-
-    @abstractmethod
-    def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return d log p(y | f) / df for unit noise."""
-
-    @abstractmethod
-    def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, "B ..."]:
-        """Return labels drawn from p(y | f) with unit noise."""
-
-    @abstractmethod
-    def scale(self, output: str) -> Float[Tensor, ""]:
-        """Return what the unit-noise curvature is to be multiplied with."""
-
-    @abstractmethod
-    def from_sums(self, log_likelihood: float, residual: float, N: int) -> Float[Tensor, ""]:
-        """Return the log-likelihood from what a pass over the data summed, differentiable in the noise."""
-
-    def columns(
-        self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."], output: str, rng: torch.Generator
-    ) -> Iterator[Float[Tensor, "B C"]]:
-        """Give the columns of the chosen output curvature, one after the other.
-
-        Parameters
-        ----------
-        f
-            Averaged outputs.
-        y
-            Labels or targets; only "ef" looks at them.
-        output
-            One of `OUTPUTS`.
-        rng
-            Where random signs and labels come from.
-
-        Yields
-        ------
-        Tensor
-            A column, differentiable in f.
-        """
-        choose("output", output, OUTPUTS)
-        if output == "ggn":
-            for c in range(f.shape[1]):
-                yield self.root(f, F.one_hot(torch.tensor(c), f.shape[1]).to(f).expand_as(f))
-        elif output == "mc":
-            signs = torch.randint(2, f.shape, generator=rng, device=rng.device).to(f) * 2 - 1
-            yield self.root(f, signs)
-        else:
-            yield self.residual(f, y if output == "ef" else self.draw(f.detach(), rng))
+from augury.core.errors import InputError
+from augury.evidence.likelihood import OUTPUTS as OUTPUTS
+from augury.evidence.likelihood import Likelihood
 
 
 class Categorical(Likelihood):
     """Classification: f are logits."""
+
+    def check(self, f: Tensor, y: Tensor) -> None:
+        """Raise unless y holds one class per row of f.
+
+        Parameters
+        ----------
+        f, y
+            Outputs and labels.
+        """
+        if f.ndim != 2 or y.shape != f.shape[:1] or y.dtype != torch.int64:
+            raise InputError(
+                f"classification needs outputs [batch, classes] and labels [batch] of type int64; got outputs "
+                f"{list(f.shape)} and labels {list(y.shape)} of type {y.dtype}. For numbers choose regression."
+            )
+        low, high = (int(y.min()), int(y.max())) if len(y) else (0, 0)
+        if low < 0 or high >= f.shape[1]:
+            raise InputError(
+                f"labels must lie in 0 ... {f.shape[1] - 1}, one for each of the network's {f.shape[1]} outputs; got "
+                f"{low} ... {high}. Number the classes from 0, or give the network an output for every class."
+            )
 
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, ""]:
         """Return log p(y | f), summed.
@@ -168,12 +114,12 @@ class Categorical(Likelihood):
         """
         return torch.ones(())
 
-    def from_sums(self, log_likelihood: float, residual: float, N: int) -> Float[Tensor, ""]:
+    def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
         """Return the log-likelihood itself.
 
         Parameters
         ----------
-        log_likelihood, residual, N
+        log_likelihood, residual, numbers
             What a pass over the data summed.
 
         Returns
@@ -195,7 +141,23 @@ class Gaussian(Likelihood):
 
     def __init__(self, sigma2: float = 1.0) -> None:
         super().__init__()
-        self.log_sigma2 = nn.Parameter(torch.tensor(sigma2).log())
+        if not sigma2 > 0:
+            raise InputError(f"sigma2 must be a positive noise variance; got {sigma2}.")
+        self.log_sigma2 = nn.Parameter(torch.tensor(float(sigma2)).log())
+
+    def check(self, f: Tensor, y: Tensor) -> None:
+        """Raise unless y holds one number per entry of f.
+
+        Parameters
+        ----------
+        f, y
+            Outputs and targets.
+        """
+        if f.ndim != 2 or y.shape != f.shape:
+            raise InputError(
+                f"regression needs outputs and targets of one shape [batch, numbers]; got outputs {list(f.shape)} and "
+                f"targets {list(y.shape)}. One number per row is [batch, 1]: y[:, None]."
+            )
 
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, ""]:
         """Return log N(y; f, sigma^2 I), summed.
@@ -278,13 +240,13 @@ class Gaussian(Likelihood):
         """
         return (-self.log_sigma2 * (2 if output == "ef" else 1)).exp()
 
-    def from_sums(self, log_likelihood: float, residual: float, N: int) -> Float[Tensor, ""]:
-        """Return the log-likelihood of N residuals in all, at the noise of now.
+    def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
+        """Return the log-likelihood of the residuals at the noise of now.
 
         Parameters
         ----------
-        log_likelihood, residual, N
-            What a pass over the data summed; N counts numbers, not rows.
+        log_likelihood, residual, numbers
+            What a pass over the data summed.
 
         Returns
         -------
@@ -292,7 +254,7 @@ class Gaussian(Likelihood):
             The log-likelihood, differentiable in log sigma^2.
         """
         log_sigma2 = self.log_sigma2.double()
-        return -(residual / log_sigma2.exp() + N * (log_sigma2 + math.log(2 * math.pi))) / 2
+        return -(residual / log_sigma2.exp() + numbers * (log_sigma2 + math.log(2 * math.pi))) / 2
 
 
 LIKELIHOODS = {"classification": Categorical, "regression": Gaussian}
