@@ -24,8 +24,9 @@ lint: .venv/.test_installed
 	$(PIP) -e .
 	touch $@
 
-.venv/.test_installed: .venv/bin/python pyproject.toml constraints.txt
+.venv/.test_installed: .venv/bin/python pyproject.toml constraints.txt requirements-oracles.txt
 	$(PIP) -e ".[test]"
+	$(PIP) --no-deps -r requirements-oracles.txt
 	touch $@ .venv/.demo_installed
 
 clean:
