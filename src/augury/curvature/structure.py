@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.core.errors import choose
+from augury.core.errors import InputError, choose
 from augury.curvature.layers import POSITIONS
 from augury.curvature.tape import Tape
 
@@ -112,6 +112,11 @@ class Structure(ABC):
         list
             One number per block.
         """
+        if len(delta) != self.n_delta:
+            raise InputError(
+                f"prior='{self.prior}' has {self.n_delta} precisions for this network; got {len(delta)}. "
+                f"`delta_names` says what each belongs to."
+            )
         if self.prior == "scalar":
             return [delta[0]] * len(self.blocks)
         index = {name: k for k, name in enumerate(self.delta_names)}
