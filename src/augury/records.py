@@ -2,13 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
 
 from augury.core.errors import InputError
 
+R = TypeVar("R", bound="Record")
+
 VERDICTS = ("invariant", "not invariant", "undecided", "given")
 """What can be said of a width; "given" is one that was fixed by the user."""
+
+
+AUDIT_VERDICTS = ("genuine", "only on the training distribution", "sensitive", "trivially invariant")
+"""What an audit can say of a model's invariance; trivial is that of a model whose output never changes."""
 
 
 class Record:
@@ -25,7 +31,7 @@ class Record:
         return asdict(self)  # type: ignore[call-overload]
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls: type[R], values: Mapping[str, Any]) -> R:
         """Rebuild a record from what `to_json` gave.
 
         Parameters
@@ -35,8 +41,8 @@ class Record:
 
         Returns
         -------
-        Self
-            The record.
+        Record
+            The record, of the class it was called on.
         """
         known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
         unknown = sorted(set(values) - known)
@@ -102,7 +108,7 @@ class Invariance(Record):
     """The run folder, where there is one."""
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: Mapping[str, Any]) -> "Invariance":
         """Rebuild the record and its widths.
 
         Parameters
@@ -112,8 +118,156 @@ class Invariance(Record):
 
         Returns
         -------
-        Self
+        Invariance
             The record.
         """
         widths = {name: Width.from_json(width) for name, width in values.get("widths", {}).items()}
         return super().from_json({**values, "widths": widths})
+
+
+@dataclass(frozen=True)
+class Measure(Record):
+    """A mean over inputs."""
+
+    value: float
+    """The mean."""
+    stderr: float | None = None
+    """Its standard error over inputs; None for a single input."""
+
+
+@dataclass(frozen=True)
+class Scores(Record):
+    """Paper D's measures of invariance on one set of inputs."""
+
+    LI: Measure
+    """Logit invariance error: squared distance between the logits of an input and of its view."""
+    LI_relative: float | None = None
+    """LI over the mean squared distance between the logits of two inputs: 1 is as far as another input."""
+    DI: Measure | None = None
+    """KL divergence between predictive distributions, in nats; None for regression."""
+    SI: Measure | None = None
+    """Cosine between saliency maps in one frame; None for a model without gradients."""
+    agreement: Measure | None = None
+    """Share of views that get their input's prediction; None for regression."""
+    images: int = 0
+    """How many inputs."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Scores":
+        """Rebuild the record and its measures."""
+        return super().from_json({**values, **_each(Measure, values, "LI", "DI", "SI", "agreement")})
+
+
+@dataclass(frozen=True)
+class Point(Record):
+    """The measures at one strength of the transformation."""
+
+    strength: float
+    """How far the inputs are moved."""
+    unit: str
+    """"deg", "px", ..., or "%" of the widths where there are several."""
+    scores: Scores
+    """The measures."""
+    noise_floor: Scores
+    """What interpolation alone costs at this strength."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Point":
+        """Rebuild the record and its scores."""
+        return super().from_json({**values, **_each(Scores, values, "scores", "noise_floor")})
+
+
+@dataclass(frozen=True)
+class Worst(Record):
+    """An input on which the model is least invariant."""
+
+    index: int
+    """Its place in the audited set."""
+    label: str | None
+    """Its class, where it has one."""
+    prediction: str
+    """What the model says of it."""
+    prediction_moved: str
+    """What it says of its worst view."""
+    strength: float
+    """How strong that view is."""
+    LI: float
+    """Logit invariance error of that view."""
+    SI: float | None
+    """Saliency similarity of that view."""
+
+
+@dataclass(frozen=True)
+class Audit(Record):
+    """How genuine a model's invariance is."""
+
+    group: str
+    """The transformation that was asked about."""
+    LI: Measure
+    """As in `Scores`."""
+    LI_relative: float | None
+    """As in `Scores`."""
+    DI: Measure | None
+    """As in `Scores`."""
+    SI: Measure | None
+    """As in `Scores`."""
+    agreement: Measure | None
+    """As in `Scores`."""
+    noise_floor: Scores
+    """The same measures between an input and itself, moved forth and back."""
+    sigma_max_jacobian: float | None
+    """Largest singular value of the Jacobian of the logits in the input, mean over inputs; None without gradients."""
+    verdict: str
+    """One of `AUDIT_VERDICTS`."""
+    images: int
+    """How many inputs were audited."""
+    why: str = ""
+    """The figures behind the verdict, in a sentence."""
+    advice: str = ""
+    """What to do about it."""
+    sigma_max_relative: float | None = None
+    """`sigma_max_jacobian` over the root mean squared distance of the logits from their mean."""
+    sigma_max_weights: dict[str, float] = field(default_factory=dict)
+    """Largest singular value of every weight matrix, where the model is a module."""
+    accuracy: float | None = None
+    """On the audited inputs as they are, where they have labels for the model's outputs."""
+    accuracy_moved: float | None = None
+    """On their views."""
+    curve: tuple[Point, ...] = ()
+    """The measures by strength, weakest first."""
+    per_class: dict[str, Scores] = field(default_factory=dict)
+    """The measures by class: the label, or the prediction where there are no labels."""
+    drift: dict[str, Scores] = field(default_factory=dict)
+    """The measures on other data: a second set, corrupted copies."""
+    worst: tuple[Worst, ...] = ()
+    """The least invariant inputs, worst first."""
+    saliency: str = "gradient"
+    """How saliency maps were made."""
+    model: str = ""
+    """What was audited."""
+    data: str = ""
+    """On which inputs."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def scores(self) -> Scores:
+        """The measures on the audited inputs."""
+        return Scores(self.LI, self.LI_relative, self.DI, self.SI, self.agreement, self.images)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Audit":
+        """Rebuild the record and all that it holds."""
+        many: dict[str, Any] = {
+            "curve": tuple(Point.from_json(point) for point in values.get("curve", ())),
+            "worst": tuple(Worst.from_json(worst) for worst in values.get("worst", ())),
+        }
+        for name in ("per_class", "drift"):
+            many[name] = {key: Scores.from_json(scores) for key, scores in values.get(name, {}).items()}
+        one = _each(Measure, values, "LI", "DI", "SI", "agreement") | _each(Scores, values, "noise_floor")
+        return super().from_json({**values, **one, **many})
+
+
+def _each(record: type[Record], values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return those of the named values that are there and not None, as records."""
+    return {name: record.from_json(values[name]) for name in names if values.get(name) is not None}

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
+from augury.core.rng import generator
+from augury.data.checks import SHAPES, check_classes, check_pair
 
-KINDS = ("image", "signal", "points", "coordinates", "features")
+KINDS = tuple(SHAPES)
 """What an input can be: [C, H, W], [C, T], [P, 3], [2], or any other array."""
 
 TASKS = ("classification", "regression")
@@ -36,7 +38,7 @@ class Dataset:
     task: str = "classification"
     """One of `TASKS`."""
     class_names: tuple[str, ...] = ()
-    """A name for each class; empty for regression."""
+    """A name for each class, "0", "1", ... unless told; empty for regression."""
     source: str = "arrays"
     """Where the data came from, as a person would say it."""
     planted: Mapping[str, float] = field(default_factory=dict)
@@ -47,14 +49,28 @@ class Dataset:
     def __post_init__(self) -> None:
         choose("kind", self.kind, KINDS)
         choose("task", self.task, TASKS)
-        for part in ("train", "test"):
-            check_pair(getattr(self, f"x_{part}"), getattr(self, f"y_{part}"), self.task, part)
         if len(self.x_train) == 0:
             raise InputError("the training set must hold at least one example; got none.")
+        for part in ("train", "test"):
+            check_pair(getattr(self, f"x_{part}"), getattr(self, f"y_{part}"), self.kind, self.task, part)
         if len(self.x_test) and self.x_test.shape[1:] != self.x_train.shape[1:]:
             raise InputError(
                 f"training and test inputs must have one shape; got {list(self.x_train.shape[1:])} "
                 f"and {list(self.x_test.shape[1:])}. Resize one of them."
+            )
+        if self.task == "classification":
+            self._check_classes()
+
+    def _check_classes(self) -> None:
+        if not self.class_names:
+            highest = max(int(y.max()) for y in (self.y_train, self.y_test) if len(y))
+            object.__setattr__(self, "class_names", tuple(map(str, range(highest + 1))))
+        for part in ("train", "test"):
+            check_classes(getattr(self, f"y_{part}"), len(self.class_names), part)
+        if len(self.class_names) < 2:
+            raise InputError(
+                f"classification needs at least two classes; got one only ('{self.class_names[0]}'). "
+                f"With a single class there is nothing to learn."
             )
 
     @property
@@ -67,7 +83,7 @@ class Dataset:
         """How many outputs a network needs: classes, or dimensions of the target."""
         return len(self.class_names) if self.task == "classification" else self.y_train.shape[1]
 
-    def subset(self, n: int, seed: int = 0) -> Self:
+    def subset(self, n: int, seed: int = 0) -> "Dataset":
         """Return the record with n training examples drawn at random; the test set stays whole.
 
         Parameters
@@ -75,39 +91,14 @@ class Dataset:
         n
             How many to keep.
         seed
-            Seed of the draw.
+            Seed of the draw; with one seed, a smaller subset is the beginning of a larger one.
 
         Returns
         -------
-        Self
+        Dataset
             The smaller data set.
         """
         if not 1 <= n <= len(self.x_train):
             raise InputError(f"subset must be between 1 and {len(self.x_train)} (all); got {n}.")
-        keep = torch.randperm(len(self.x_train), generator=torch.Generator().manual_seed(seed))[:n]
+        keep = torch.randperm(len(self.x_train), generator=generator(seed))[:n]
         return replace(self, x_train=self.x_train[keep], y_train=self.y_train[keep])
-
-
-def check_pair(x: Tensor, y: Tensor, task: str, part: str) -> None:
-    """Raise unless inputs and targets of one part fit each other and are finite.
-
-    Parameters
-    ----------
-    x, y
-        Inputs and targets.
-    task
-        One of `TASKS`.
-    part
-        "train" or "test", for the message.
-    """
-    if len(x) != len(y):
-        raise InputError(f"{part}: inputs and labels must be of one length; got {len(x)} and {len(y)}.")
-    if not torch.isfinite(x).all():
-        where = int((~torch.isfinite(x)).flatten(1).any(1).nonzero()[0, 0])
-        raise InputError(
-            f"{part}: inputs must be finite; example {where} holds NaN or infinity. Remove or repair it."
-        )
-    if task == "classification" and y.dtype != torch.int64:
-        raise InputError(f"{part}: class labels must be integers; got {y.dtype}. For real targets, say task='regression'.")
-    if task == "regression" and not torch.isfinite(y).all():
-        raise InputError(f"{part}: targets must be finite; at least one is NaN or infinite.")

@@ -8,7 +8,7 @@ from augury.core.errors import InputError, choose
 from augury.training.config import LearnConfig
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
     from augury.training.learner import Learner
     from augury.transforms.base import Transform
@@ -26,6 +26,8 @@ class Method:
     """Name of the class: (net, transform, config, task, N)."""
     needs_transform: bool = True
     """Whether there must be something to learn the widths of."""
+    needs_example: bool = False
+    """Whether the learner must see a few inputs to find its way in the network (argument `example`)."""
 
 
 METHODS: dict[str, Method] = {
@@ -35,6 +37,12 @@ METHODS: dict[str, Method] = {
         "Augerino",
     ),
     "augmented": Method("fixed widths, given by you", "augury.methods.augmented", "Augmented"),
+    "last_layer": Method(
+        "LILA with the evidence of the last layer only: an ablation (Schwoebel et al., 2022)",
+        "augury.methods.last_layer",
+        "LastLayer",
+        needs_example=True,
+    ),
     "lila": Method(
         "widths by the differentiable Laplace evidence: no validation set (Immer et al., 2022)",
         "augury.methods.lila",
@@ -48,7 +56,12 @@ METHODS: dict[str, Method] = {
 
 
 def build(
-    net: "nn.Module", transform: "Transform | None", config: LearnConfig, task: str, N: int
+    net: "nn.Module",
+    transform: "Transform | None",
+    config: LearnConfig,
+    task: str,
+    N: int,
+    example: "Tensor | None" = None,
 ) -> "Learner":
     """Make the learner that the settings name.
 
@@ -64,6 +77,8 @@ def build(
         "classification" or "regression".
     N
         Size of the training set.
+    example
+        A few inputs; some methods must see how the network is wired.
 
     Returns
     -------
@@ -76,5 +91,7 @@ def build(
             f"method '{config.method}' learns the widths of transformations, and such data have none. "
             f"Give one of your own (transform=...), or take method 'plain'."
         )
-    learner: Learner = getattr(import_module(row.module), row.learner)(net, transform, config, task, N)
+    extra = {"example": example} if row.needs_example else {}
+    make = getattr(import_module(row.module), row.learner)
+    learner: Learner = make(net, transform, config, task, N, **extra)
     return learner

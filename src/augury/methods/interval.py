@@ -11,10 +11,9 @@ hardly moves anything: 0.1 is 6 degrees, a tenth of the scale, 1.4 pixels of 28.
 import math
 
 import torch
-from torch import Tensor
 
 from augury.core.units import WidthSpec
-from augury.evidence.ascent import Evidence
+from augury.evidence.ascent import Evidence, some_of
 from augury.records import Width
 from augury.training.batches import Batches
 
@@ -68,34 +67,20 @@ def eta_precision(evidence: Evidence, batches: Batches, rng: torch.Generator) ->
     list
         One precision per width; negative or zero where the evidence is not peaked.
     """
-    x, y = _some(batches, rng)
+    x, y = some_of(batches(rng), LARGEST)
     seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
     out = []
-    for parameter, index in _entries(evidence.eta):
-        sides = []
+    entries = [(which, k) for which, p in enumerate(evidence.eta) for k in range(p.numel())]
+    for which, index in entries:
+        parameter, sides = evidence.eta[which], []
         for sign in (1.0, -1.0):
             with torch.no_grad():
                 parameter[index] += sign * STEP
-            grads = dict(zip(evidence.eta, evidence.gradient(x, y, seed), strict=True))
-            sides.append(float(grads[parameter][index]))
+            sides.append(float(evidence.gradient(x, y, seed)[which][index]))
             with torch.no_grad():
                 parameter[index] -= sign * STEP
         out.append(-(sides[0] - sides[1]) / (2 * STEP))
     return out
-
-
-def _some(batches: Batches, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    pairs, seen = [], 0
-    for x, y in batches(rng):
-        pairs.append((x, y))
-        seen += len(x)
-        if seen >= LARGEST:
-            break
-    return torch.cat([x for x, _ in pairs])[:LARGEST], torch.cat([y for _, y in pairs])[:LARGEST]
-
-
-def _entries(parameters: list[Tensor]) -> list[tuple[Tensor, int]]:
-    return [(p, k) for p in parameters for k in range(p.numel())]
 
 
 def width_of(spec: WidthSpec, eta: float, precision: float) -> Width:

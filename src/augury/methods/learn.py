@@ -109,6 +109,7 @@ def learn(
         config,
         dataset.task,
         len(dataset.x_train),
+        dataset.x_train[:2].to(config.device),
     )
     folder = None
     if run is not None:

@@ -13,7 +13,8 @@ class OrbitAverage(nn.Module):
     """A network averaged over random transformations of its input.
 
     The S views of every input are folded into the batch axis: one forward of B * S inputs, then a mean.
-    In evaluation mode the noise comes from a fixed seed, so that the same input always gives the same output.
+    In evaluation mode all inputs share one set of noise from a fixed seed: the average is then a function of the
+    input alone, whatever else is in the batch.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class OrbitAverage(nn.Module):
         Tensor
             The views [B * S, ...], those of one input side by side.
         """
-        return self.transform(x, S or self.S_train, rng).flatten(0, 1)
+        return self.transform(x, self.S_train if S is None else S, rng).flatten(0, 1)
 
     def average(
         self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None
@@ -86,7 +87,7 @@ class OrbitAverage(nn.Module):
         Tensor
             The mean of the network's outputs over the orbit.
         """
-        S = S or self.S_train
+        S = self.S_train if S is None else S
         return self.net(self.views(x, rng, S)).unflatten(0, (len(x), S)).mean(1)
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:
@@ -104,6 +105,11 @@ class OrbitAverage(nn.Module):
         """
         if self.training:
             return self.average(x, generator(int(torch.randint(2**62, ())), x.device))
-        rng = generator(self.seed, x.device)
+        self.transform.check(x)
+        eps = self.transform.noise(1, self.S_eval, generator(self.seed, x.device)).to(x)
         per_chunk = max(1, self.chunk // self.S_eval)
-        return torch.cat([self.average(part, rng, self.S_eval) for part in x.split(per_chunk)])
+        return torch.cat([self._mean(part, eps.expand(len(part), -1, -1)) for part in x.split(per_chunk)])
+
+    def _mean(self, x: Tensor, eps: Tensor) -> Tensor:
+        views = self.transform.act(x, eps)
+        return self.net(views.flatten(0, 1)).unflatten(0, eps.shape[:2]).mean(1)

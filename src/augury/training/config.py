@@ -16,8 +16,9 @@ DEFAULT_METHOD = "augerino"
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "plain": {"samples": 1, "samples_eval": 1},
     "augmented": {},
-    "augerino": {"eta_rate": 0.005, "eta_rate_end": 0.005},
+    "augerino": {"eta_rate": 0.05, "sampling": "stratified", "epochs": 20},
     "lila": {},
+    "last_layer": {},
 }
 """Where a method's defaults differ from those of `LearnConfig`."""
 

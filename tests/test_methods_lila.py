@@ -1,0 +1,200 @@
+"""LILA and its parts: the steps up the evidence, the interval of a width, the last-layer ablation."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.core.units import DEGREES, FACTOR, WidthSpec
+from augury.data.dataset import Dataset
+from augury.evidence.ascent import Evidence, some_of
+from augury.methods.interval import STEP, eta_precision, width_of
+from augury.methods.last_layer import LastLayer
+from augury.methods.learn import learn
+from augury.models.orbit import OrbitAverage
+from augury.training.batches import Batches
+from augury.training.config import LearnConfig
+from augury.transforms.affine2d import AffineCoordinates
+
+
+def two_rings(n: int, rotated: bool, seed: int = 0) -> Dataset:
+    """Two classes told apart by the radius (rotated) or by the side of a line (not rotated)."""
+    rng = generator(seed)
+    y = torch.arange(n) % 2
+    angle = torch.rand(n, generator=rng) * 2 * math.pi
+    radius = 0.6 + 0.8 * y + 0.1 * torch.randn(n, generator=rng)
+    x = torch.stack([radius * angle.cos(), radius * angle.sin()], 1)
+    if not rotated:
+        x = torch.randn(n, 2, generator=rng) * 0.3
+        x[:, 0] += y * 2.0 - 1.0
+    names = ("inner", "outer")
+    return Dataset(x, y, x[:20], y[:20], kind="coordinates", class_names=names, source="rings")
+
+
+def make(
+    dtype: torch.dtype = torch.float64, **settings: object
+) -> tuple[Evidence, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2)).to(dtype)
+    transform = AffineCoordinates(("rotation", "scale_x")).to(dtype)
+    with torch.no_grad():
+        transform.eta.copy_(torch.tensor([0.7, 0.2]))
+    data = two_rings(24, rotated=True)
+    evidence = Evidence(OrbitAverage(net, transform, 3), N=24, **settings)  # type: ignore[arg-type]
+    return evidence, data.x_train.to(dtype), data.y_train
+
+
+def test_penalty_is_the_prior_and_its_gradient_is_what_is_added():
+    evidence, _, _ = make(delta=0.7)
+    parameters = list(evidence.model.net.parameters())
+    expected = torch.autograd.grad(evidence.penalty(), parameters)
+    for p in parameters:
+        p.grad = torch.zeros_like(p)
+    evidence.add_prior_gradient()
+    squares = sum(float(p.detach().square().sum()) for p in parameters)
+    assert float(evidence.penalty().detach()) == pytest.approx(0.7 * squares / 2 / 24, rel=1e-12)
+    for p, g in zip(parameters, expected, strict=True):
+        torch.testing.assert_close(p.grad, g)
+
+
+def value_at(evidence: Evidence, x: torch.Tensor, y: torch.Tensor, seed: int) -> float:
+    fit = evidence.laplace.fit(evidence._chunks(x, y), lambda k: seed + k, None, evidence.N)
+    return float(evidence.laplace.log_evidence(fit, evidence.delta))
+
+
+@pytest.mark.parametrize("images", [24, 12])
+def test_gradient_is_the_derivative_of_the_value_also_from_a_scaled_up_sample(images):
+    evidence, x, y = make(output="ggn")
+    x, y = x[:images], y[:images]
+    (gradient,) = evidence.gradient(x, y, seed=5)
+    eta = evidence.model.transform.eta
+    for k in range(2):
+        sides = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                eta[k] += sign * 1e-5
+            sides.append(value_at(evidence, x, y, 5))
+            with torch.no_grad():
+                eta[k] -= sign * 1e-5
+        assert float(gradient[k]) == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-6, abs=1e-6)
+
+
+def test_precision_is_the_second_difference_of_the_value():
+    evidence, x, y = make(output="ggn")
+    batches = Batches(x, y, 24, torch.device("cpu"))
+    rng = generator(3)
+    found = eta_precision(evidence, batches, rng)
+    rng = generator(3)
+    x, y = some_of(batches(rng), 24)
+    seed = int(torch.randint(2**61, (), generator=rng))
+    eta = evidence.model.transform.eta
+    for k in range(2):
+        values = []
+        for shift in (STEP, 0.0, -STEP):
+            with torch.no_grad():
+                eta[k] += shift
+            values.append(value_at(evidence, x, y, seed))
+            with torch.no_grad():
+                eta[k] -= shift
+        second = (values[0] - 2 * values[1] + values[2]) / STEP**2
+        assert found[k] == pytest.approx(-second, rel=0.05, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("eta", "precision", "verdict", "low", "high"),
+    [
+        (math.pi, 400.0, "invariant", math.degrees(math.pi - 1.96 / 20), 180.0),
+        (0.02, 10_000.0, "not invariant", math.degrees(0.02 - 0.0196), math.degrees(0.0396)),
+        (0.3, 10.0, "undecided", 0.0, math.degrees(0.3 + 1.96 / math.sqrt(10))),
+        (0.3, -1.0, "undecided", 0.0, 180.0),
+    ],
+)
+def test_verdict_follows_the_interval(eta, precision, verdict, low, high):
+    width = width_of(WidthSpec("rotation", DEGREES, math.pi), eta, precision)
+    assert width.verdict == verdict
+    assert width.low == pytest.approx(low, abs=1e-9)
+    assert width.high == pytest.approx(high, abs=1e-9)
+
+
+def test_a_width_without_an_end_has_no_upper_number():
+    width = width_of(WidthSpec("scale_x", FACTOR), 0.3, 0.0)
+    assert (width.low, width.high, width.verdict) == (1.0, None, "undecided")
+
+
+def test_lila_finds_the_rotation_that_is_there_and_not_the_one_that_is_not():
+    settings = {"samples": 10, "epochs": 40, "batch": 50, "generators": ("rotation",), "rate": 0.02}
+    there = learn(two_rings(100, rotated=True), method="lila", **settings).invariance
+    absent = learn(two_rings(100, rotated=False), method="lila", **settings).invariance
+    assert there.widths["rotation"].value > 150
+    assert there.widths["rotation"].verdict == "invariant"
+    assert absent.widths["rotation"].value < 60
+    assert there.log_evidence is not None
+    assert there.test_accuracy == 1.0
+
+
+def test_lila_learns_the_noise_of_a_regression():
+    rng = generator(0)
+    x = torch.randn(120, 2, generator=rng)
+    y = x.norm(dim=1, keepdim=True) + 0.1 * torch.randn(120, 1, generator=rng)
+    data = Dataset(x, y, x[:20], y[:20], kind="coordinates", task="regression", source="radius")
+    settings = {"samples": 10, "epochs": 50, "batch": 60, "rate": 0.02, "delta_steps": 5, "delta_rate": 0.1}
+    learned = learn(data, method="lila", generators=("rotation",), **settings)
+    assert learned.invariance.widths["rotation"].value > 120
+    assert learned.invariance.test_error < 0.35
+
+
+def test_a_killed_lila_run_continues_to_the_same_bits(tmp_path):
+    data = two_rings(40, rotated=True)
+    settings = {
+        "samples": 4,
+        "batch": 20,
+        "generators": ("rotation",),
+        "burn_in": 1,
+        "checkpoint_seconds": 0.0,
+    }
+    whole = learn(data, method="lila", epochs=6, run=tmp_path / "whole", **settings)
+
+    class Killed(Exception):
+        pass
+
+    from augury.training.progress import Progress
+
+    class Kill(Progress):
+        def epoch(self, row):
+            if row["epoch"] == 4:
+                raise Killed
+
+    with pytest.raises(Killed):
+        learn(data, method="lila", epochs=6, run=tmp_path / "cut", progress=Kill(), **settings)
+    again = learn(data, method="lila", epochs=6, run=tmp_path / "cut", resume=True, **settings)
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(tensor, again.model.state_dict()[name]), name
+    assert whole.invariance.log_evidence == again.invariance.log_evidence
+
+
+def test_last_layer_is_bayesian_about_the_last_layer_only():
+    net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))
+    config = LearnConfig.for_method("last_layer", weight_decay=0.3)
+    learner = LastLayer(net, AffineCoordinates(), config, "classification", 24, torch.zeros(2, 2))
+    assert [block.name for block in learner.evidence.laplace.structure.blocks] == ["2"]
+    decay = {id(p): g["weight_decay"] for g in learner.weights.param_groups for p in g["params"]}
+    assert [decay[id(p)] for p in net.parameters()] == [0.3, 0.3, 0.0, 0.0]
+    result = learn(two_rings(40, True), method="last_layer", epochs=6, samples=4, batch=20)
+    assert result.invariance.log_evidence is not None
+
+
+def test_batchnorm_is_refused_and_explained_or_evaluated_where_asked():
+    net = nn.Sequential(nn.Linear(2, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 2))
+    settings = {"method": "lila", "epochs": 6, "samples": 4, "batch": 20, "generators": ("rotation",)}
+    with pytest.raises(InputError, match=r"BatchNorm.*batchnorm='evaluate'.*swap_batchnorm"):
+        learn(two_rings(40, True), model=net, **settings)
+    learned = learn(two_rings(40, True), model=net, batchnorm="evaluate", **settings)
+    assert learned.invariance.log_evidence is not None
+
+
+def test_a_prior_precision_must_be_positive():
+    with pytest.raises(InputError, match="delta must be a positive"):
+        make(delta=0.0)
