@@ -138,7 +138,7 @@ def test_fixup_scalars_learn_at_a_tenth_under_sgd():
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_a_learner_comes_from_the_table(method):
     config = LearnConfig.for_method(method, samples=2, samples_eval=5)
-    learner = build(small_net(), rotation(10.0), config, "classification", 24)
+    learner = build(small_net(), rotation(10.0), config, "classification", 24, X[:2])
     assert learner.optimizers() and learner.schedules()
     if isinstance(learner.model, OrbitAverage):
         assert (learner.model.S_train, learner.model.S_eval) == (2, 5)

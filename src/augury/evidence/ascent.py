@@ -82,7 +82,9 @@ class Evidence:
         self.model, self.N, self.samples, self.batchnorm = model, N, samples, batchnorm
         self.likelihood = LIKELIHOODS[task]()
         self.laplace = Laplace(model, self.likelihood, structure, output, prior, positions, only)
-        self.log_delta = nn.Parameter(torch.full((self.laplace.structure.n_delta,), delta).double().log())
+        self.log_delta = nn.Parameter(
+            torch.full((self.laplace.structure.n_delta,), delta, dtype=torch.float64).log()
+        )
         self.images, self.eta_images, self.eta_steps, self.delta_steps = (
             images,
             eta_images,
