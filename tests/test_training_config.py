@@ -16,8 +16,8 @@ def test_json_and_back():
 
 
 def test_the_methods_own_defaults_give_way_to_what_was_given():
-    assert LearnConfig.for_method("augerino").eta_rate == 0.005
-    assert LearnConfig.for_method("augerino", eta_rate=0.1).eta_rate == 0.1
+    assert LearnConfig.for_method("augerino").sampling == "stratified"
+    assert LearnConfig.for_method("augerino", sampling="grid").sampling == "grid"
     assert LearnConfig.for_method("plain").samples == 1
     assert DEFAULT_METHOD in METHOD_DEFAULTS
 
