@@ -1,0 +1,122 @@
+"""Corrupted copies of a data set: inputs that nobody trained on, for asking whether an invariance survives.
+
+A network that is invariant by its making is so on any input whatsoever; one that has learned it need not be.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from augury.core.errors import choose
+
+Corrupt = Callable[[Tensor, torch.Generator], Tensor]
+
+
+def noisy(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Add Gaussian noise of the standard deviation of the inputs themselves.
+
+    Parameters
+    ----------
+    x
+        Inputs.
+    rng
+        Where the noise comes from.
+
+    Returns
+    -------
+    Tensor
+        Corrupted inputs.
+    """
+    return x + x.std() * torch.randn(x.shape, generator=rng, device=rng.device).to(x)
+
+
+def inverted(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Exchange dark and bright.
+
+    Parameters
+    ----------
+    x
+        Inputs.
+    rng
+        Not used.
+
+    Returns
+    -------
+    Tensor
+        min + max - x.
+    """
+    return x.min() + x.max() - x
+
+
+def faded(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Take three quarters of the contrast away.
+
+    Parameters
+    ----------
+    x
+        Inputs.
+    rng
+        Not used.
+
+    Returns
+    -------
+    Tensor
+        mean + (x - mean) / 4.
+    """
+    return x.mean() + (x - x.mean()) / 4
+
+
+def occluded(x: Float[Tensor, "N C H W"], rng: torch.Generator) -> Float[Tensor, "N C H W"]:
+    """Hide a square of half the shorter side, at a random place of each image, under its mean.
+
+    Parameters
+    ----------
+    x
+        Images.
+    rng
+        Where the places come from.
+
+    Returns
+    -------
+    Tensor
+        Corrupted images.
+    """
+    N, H, W = len(x), *x.shape[-2:]
+    side = min(H, W) // 2
+    place = torch.rand(2, N, generator=rng, device=rng.device).to(x)
+    hidden = []
+    for start, size in zip(place, (H, W), strict=True):
+        first = (start * (size - side + 1)).floor()[:, None]
+        pixels = torch.arange(size, device=x.device)
+        hidden.append((pixels >= first) & (pixels < first + side))
+    under = hidden[0][:, None, :, None] & hidden[1][:, None, None, :]
+    return torch.where(under, x.mean((1, 2, 3), keepdim=True), x)
+
+
+CORRUPTIONS: dict[str, Corrupt] = {"noisy": noisy, "inverted": inverted, "faded": faded, "occluded": occluded}
+"""Every corruption by its name."""
+
+FOR_KIND = {"image": tuple(CORRUPTIONS)}
+"""Those that make sense for a kind of data; noise alone for all others."""
+
+
+def corrupt(name: str, x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Return a corrupted copy.
+
+    Parameters
+    ----------
+    name
+        A key of `CORRUPTIONS`.
+    x
+        Inputs.
+    rng
+        Where anything random comes from.
+
+    Returns
+    -------
+    Tensor
+        The copy.
+    """
+    return CORRUPTIONS[choose("corruption", name, CORRUPTIONS)](x, rng)

@@ -1,0 +1,103 @@
+"""A model against the views of a batch: LI, DI, SI and agreement, for every input and view.
+
+Two forward passes (the inputs; their views, folded into the batch axis) and two backward passes for the saliency
+maps. Nothing is kept beyond the batch.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from augury.audit.saliency import Logits, captum_map
+from augury.evidence.invariance import distribution_error, gradient_of_largest, logit_error, similarity
+
+Move = Callable[[Tensor], Tensor]
+"""From inputs [B, S, ...], each given once per view, to their views."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a batch of inputs and their views have shown."""
+
+    f: Float[Tensor, "B C"]
+    """Logits of the inputs."""
+    f_g: Float[Tensor, "B S C"]
+    """Logits of the views."""
+    LI: Float[Tensor, "B S"]
+    """Logit invariance errors."""
+    DI: Float[Tensor, "B S"]
+    """Distribution invariance errors."""
+    agree: Bool[Tensor, "B S"]
+    """Whether a view gets its input's prediction."""
+    SI: Float[Tensor, "B S"] | None
+    """Saliency invariance similarities; None without gradients."""
+    m: Float[Tensor, "B ..."] | None
+    """Saliency maps of the inputs."""
+    m_g: Float[Tensor, "B S ..."] | None
+    """Saliency maps of the views, in the frame of the inputs."""
+
+
+def compare(
+    model: Logits, x: Float[Tensor, "B ..."], move: Move, S: int, saliency: str | None = "gradient"
+) -> Comparison:
+    """Compare a model's answers to inputs and to their views.
+
+    Parameters
+    ----------
+    model
+        From inputs [B, ...] to logits [B, C], each row depending on its own input.
+    x
+        Inputs.
+    move
+        Makes the S views of every input; differentiable.
+    S
+        How many views it makes.
+    saliency
+        How saliency maps are made; None leaves SI out, for models without gradients.
+
+    Returns
+    -------
+    Comparison
+        The measures, view by view.
+    """
+    copies = x[:, None].expand(-1, S, *x.shape[1:])
+    m: Tensor | None = None
+    m_g: Tensor | None = None
+    if saliency == "gradient":
+        f, m = _with_gradient(model, x)
+        flat, m_g = _with_gradient(lambda views: model(move(views).flatten(0, 1)), copies)
+    else:
+        with torch.no_grad():
+            f, flat = model(x), model(move(copies).flatten(0, 1))
+        if saliency is not None:
+            m, m_g = _by_captum(saliency, model, x, move, copies, f, flat)
+    f_g = flat.unflatten(0, (len(x), S))
+    SI = None if m is None or m_g is None else similarity(m, m_g)
+    agree = f_g.argmax(-1) == f.argmax(-1)[:, None]
+    return Comparison(f, f_g, logit_error(f, f_g), distribution_error(f, f_g), agree, SI, m, m_g)
+
+
+def _with_gradient(model: Logits, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return logits and the gradient of the largest, in one pass forth and one back."""
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        f = model(x)
+        return f.detach(), gradient_of_largest(f, x)
+
+
+def _by_captum(
+    method: str, model: Logits, x: Tensor, move: Move, copies: Tensor, f: Tensor, flat: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Attribute the largest logit of f, and of f(g(.)), to x; captum may ask for several batches at once."""
+    B, S = copies.shape[:2]
+
+    def moved(rows: Tensor) -> Tensor:
+        parts = rows.split(B * S)
+        return model(torch.cat([move(part.unflatten(0, (B, S))).flatten(0, 1) for part in parts]))
+
+    m = captum_map(method, model, x, f.argmax(-1))
+    m_g = captum_map(method, moved, copies.flatten(0, 1), flat.argmax(-1))
+    return m, m_g.unflatten(0, (B, S))

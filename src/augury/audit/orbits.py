@@ -1,0 +1,178 @@
+"""Which views of an input the audit looks at, and how strong each of them is.
+
+A finite group shows all its elements but the identity. Any other transformation is asked at equal steps of
+strength t = 1/L, 2/L, ..., 1 of its widths, in random directions u of its noise, each with its opposite:
+
+    eps = +- t u / max_k |u_k|,   u uniform on [-1, 1]^K          (for one width: eps = +- t)
+
+so that every strength counts alike and small ones are not lost among the corners of the cube.
+"""
+
+import math
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from augury.audit.moves import Chain, Elements, Moves, Noise
+from augury.core.errors import InputError
+from augury.core.units import WidthSpec
+from augury.transforms.base import Transform
+from augury.transforms.compose import Compose
+from augury.transforms.finite import CyclicRotation, Translations
+from augury.transforms.finite_group import FiniteGroup
+
+
+@dataclass(frozen=True, eq=False)
+class Orbit:
+    """The views of one input."""
+
+    transform: Transform
+    """What moves the inputs, with its widths set."""
+    strengths: tuple[float, ...]
+    """How strong each view is."""
+    unit: str
+    """"deg", "px", ...; "%" of the widths where there are several."""
+
+    @property
+    def S(self) -> int:
+        """How many views there are."""
+        return len(self.strengths)
+
+    @property
+    def name(self) -> str:
+        """What the transformation is called."""
+        return "+".join(self.transform.names)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The different strengths, weakest first."""
+        return tuple(sorted(set(self.strengths)))
+
+    def membership(self) -> Tensor:
+        """Return the matrix [S, L] that averages over the views of each level.
+
+        Returns
+        -------
+        Tensor
+            float64.
+        """
+        at = torch.tensor(self.strengths)[:, None] == torch.tensor(self.levels)
+        return at.double() / at.sum(0)
+
+    def moves(self, B: int, rng: torch.Generator) -> Moves:
+        """Draw what is done to the views of B inputs.
+
+        Parameters
+        ----------
+        B
+            Inputs.
+        rng
+            Where the directions come from; a finite group does not touch it.
+
+        Returns
+        -------
+        Moves
+            Ready to act on [B, S, ...].
+        """
+        if isinstance(self.transform, FiniteGroup):
+            return Elements(self.transform, tuple(range(1, self.transform.order)))
+        parts = list(self.transform.parts) if isinstance(self.transform, Compose) else [self.transform]
+        t = torch.linspace(0, 1, self.S // 2 + 1)[1:].repeat_interleave(2)
+        return Chain(tuple(_draw(part, B, t, rng) for part in parts))  # type: ignore[arg-type]
+
+
+def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> Moves:
+    """Draw elements of a finite part uniformly, and noise of strength t for any other."""
+    if isinstance(part, FiniteGroup):
+        elements = torch.randint(part.order, (len(t),), generator=rng, device=rng.device)
+        return Elements(part, tuple(elements.tolist()))
+    u = torch.rand(B, len(t) // 2, part.noise_dim, generator=rng, device=rng.device) * 2 - 1
+    u = u / u.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(u.dtype).tiny)
+    return Noise(part, torch.stack([u, -u], dim=2).flatten(1, 2) * t.to(u)[:, None])
+
+
+def orbit_of(transform: Transform, shape: Sequence[int], levels: int = 8) -> Orbit:
+    """Return the views that the audit of a transformation looks at.
+
+    Parameters
+    ----------
+    transform
+        A finite group, or a distribution whose widths say how far to go; it is copied. Where all widths are
+        zero: half a turn for angles, one pixel of blur, otherwise eta = 0.25 (an eighth of the image, a
+        factor of 1.28).
+    shape
+        Shape of one input.
+    levels
+        Steps of strength of a distribution.
+
+    Returns
+    -------
+    Orbit
+        The views.
+    """
+    if levels < 1:
+        raise InputError(f"levels must be at least 1; got {levels}. Eight steps of strength are usual.")
+    transform = deepcopy(transform).requires_grad_(False)
+    if isinstance(transform, FiniteGroup):
+        return Orbit(transform, *_elements(transform, shape))
+    _fill_widths(transform)
+    if _finite_names(transform) == set(transform.names):
+        return Orbit(transform, (100.0,) * (2 * levels), "%")
+    steps = [step / levels for step in range(1, levels + 1) for _ in "+-"]
+    if len(transform.specs) > 1:
+        return Orbit(transform, tuple(100 * t for t in steps), "%")
+    unit, eta = transform.specs[0].unit, abs(transform.eta.item())
+    return Orbit(transform, tuple(round(unit.to_person(t * eta), 4) for t in steps), unit.symbol)
+
+
+def _elements(group: FiniteGroup, shape: Sequence[int]) -> tuple[tuple[float, ...], str]:
+    """Return the strength of every element but the identity, and its unit."""
+    others = range(1, group.order)
+    if isinstance(group, CyclicRotation):
+        return tuple(360 * j / group.order for j in others), "deg"
+    if isinstance(group, Translations):
+        return tuple(_shift(group, j, shape) for j in others), "px"
+    return tuple(float(j) for j in others), "element"
+
+
+def _shift(group: Translations, j: int, shape: Sequence[int]) -> float:
+    """Return how far element j shifts on the torus, in pixels."""
+    steps = {"xy": divmod(j, group.n), "y": (j, 0), "x": (0, j)}[group.axes]
+    sides = [
+        min(step, group.n - step) * (side // group.n) for step, side in zip(steps, shape[-2:], strict=True)
+    ]
+    return round(math.hypot(*sides), 4)
+
+
+def _finite_names(transform: Transform) -> set[str]:
+    groups = [module for module in transform.modules() if isinstance(module, FiniteGroup)]
+    return {name for group in groups for name in group.names}
+
+
+def _fill_widths(transform: Transform) -> None:
+    """Give a transformation without widths those of the audit."""
+    if not transform.eta.any():
+        finite = _finite_names(transform)
+        sampled = [spec for spec in transform.specs if spec.name not in finite]
+        transform.set_widths({s.name: s.unit.to_person(default_eta(s)) for s in sampled})
+
+
+def default_eta(spec: WidthSpec) -> float:
+    """Return how far the audit goes where nobody said.
+
+    Parameters
+    ----------
+    spec
+        The width.
+
+    Returns
+    -------
+    float
+        Half a turn for angles, 1 for a share of grey and the variance of a blur, 0.25 otherwise.
+    """
+    if spec.upper == math.pi:
+        return math.pi
+    return 1.0 if spec.name in ("grey", "blur") else 0.25

@@ -1,0 +1,336 @@
+"""LI, DI, SI and agreement against a naive double loop in float64, and what must hold of them."""
+
+import pytest
+import torch
+from torch import nn
+
+from augury.audit.measures import compare
+from augury.audit.orbits import orbit_of
+from augury.audit.tally import Tally
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.models.mlp import MLP
+from augury.transforms.affine2d import Affine2d, AffineCoordinates
+from augury.transforms.color import Color
+from augury.transforms.compose import Compose
+from augury.transforms.finite import CyclicRotation, Flip, Translations
+from augury.transforms.points3d import Rotation3d
+from augury.transforms.signal1d import Signal1d
+from reference import audit as naive
+
+GROUPS = [CyclicRotation(4), Flip("x"), Translations(3), Translations(2, "y")]
+
+
+def images(B=7, C=1, side=6):
+    return torch.rand(B, C, side, side, generator=generator(1), dtype=torch.float64)
+
+
+def network(C=1, side=6, outputs=4):
+    return MLP([C * side * side, 16, 16, outputs], generator(0), "relu").double()
+
+
+def seen_by(net, x, transform, saliency="gradient", seed=0):
+    orbit = orbit_of(transform, x.shape[1:])
+    moves = orbit.moves(len(x), generator(seed))
+    return orbit, moves, compare(net, x, moves.forth, orbit.S, saliency)
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.names[0])
+def test_measures_equal_a_naive_double_loop(group):
+    net, x = network(), images()
+    _, _, seen = seen_by(net, x, group)
+    elements = range(1, group.order)
+    moves = [lambda x, j=j: group.element(x[None], j)[0] for j in elements]
+    back = [lambda m, j=j: group.element(m[None], group.inverse_of(j))[0] for j in elements]
+    expected = naive.measures(net, x, moves, back)
+    assert expected["LI"].min() > 1e-6  # a network that is not invariant, or nothing would be compared
+    for name, value in (
+        ("LI", seen.LI),
+        ("DI", seen.DI),
+        ("SI", seen.SI),
+        ("agreement", seen.agree.double()),
+    ):
+        torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=1e-12)
+
+
+def test_a_set_in_batches_gives_means_errors_and_spread_of_the_naive_loop():
+    net, x, group = network(), images(23), CyclicRotation(4)
+    y = torch.arange(23) % 3
+    orbit = orbit_of(group, x.shape[1:])
+    tally = Tally(orbit, groups=4)
+    for part, labels in zip(x.split(5), y.split(5), strict=True):
+        tally.add(compare(net, part, orbit.moves(len(part), generator(0)).forth, orbit.S), labels)
+    moves = [lambda x, j=j: group.element(x[None], j)[0] for j in (1, 2, 3)]
+    back = [lambda m, j=j: group.element(m[None], -j % 4)[0] for j in (1, 2, 3)]
+    expected = naive.measures(net, x, moves, back)
+    scores = tally.scores()
+    assert scores.images == 23
+    for name in ("LI", "DI", "SI", "agreement"):
+        mean, stderr = naive.mean_and_stderr(expected[name])
+        assert getattr(scores, name).value == pytest.approx(mean, rel=1e-9)
+        assert getattr(scores, name).stderr == pytest.approx(stderr, rel=1e-7)
+        for level in range(3):
+            mean, stderr = naive.mean_and_stderr(expected[name][:, level : level + 1])
+            at = getattr(tally.scores(level=level), name)
+            assert (at.value, at.stderr) == (
+                pytest.approx(mean, rel=1e-9),
+                pytest.approx(stderr, rel=1e-7, abs=1e-12),
+            )
+        for label in range(3):
+            mean, stderr = naive.mean_and_stderr(expected[name][y == label])
+            of_class = getattr(tally.scores(group=label), name)
+            assert (of_class.value, of_class.stderr) == (
+                pytest.approx(mean, rel=1e-9),
+                pytest.approx(stderr, rel=1e-7, abs=1e-12),
+            )
+    assert tally.scores(group=3) is None, "a class without inputs has no scores"
+    with torch.no_grad():
+        spread = naive.pair_distance(net(x))
+    assert tally.spread() == pytest.approx(spread, rel=1e-9)
+    assert scores.LI_relative == pytest.approx(scores.LI.value / spread, rel=1e-9)
+
+
+def test_large_offsets_of_the_logits_do_not_drown_their_spread():
+    net, x = network(), images(12)
+    orbit = orbit_of(Flip("x"), x.shape[1:])
+    spreads = []
+    for offset in (0.0, 1e4):
+        tally = Tally(orbit, 4)
+        for part in x.split(4):
+            f = lambda x, offset=offset: net(x) + offset  # noqa: E731
+            tally.add(
+                compare(f, part, orbit.moves(4, generator(0)).forth, 1), torch.zeros(4, dtype=torch.int64)
+            )
+        spreads.append(tally.spread())
+    assert spreads[1] == pytest.approx(spreads[0], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("transform", "x"),
+    [
+        (Affine2d((6, 6), "rotation"), images()),
+        (Affine2d((6, 6)), images(C=3)),
+        (Color(), images(C=3)),
+        (Compose([CyclicRotation(4), Affine2d((6, 6), "shear")]), images()),
+        (Signal1d(9), torch.rand(5, 2, 9, generator=generator(2), dtype=torch.float64)),
+        (Rotation3d(), torch.randn(5, 8, 3, generator=generator(2), dtype=torch.float64)),
+        (AffineCoordinates("affine"), torch.randn(5, 2, generator=generator(2), dtype=torch.float64)),
+    ],
+    ids=["rotation", "affine", "colour", "group and shear", "signals", "points", "coordinates"],
+)
+def test_saliency_of_a_view_is_the_pullback_of_its_gradient(transform, x):
+    """For any transformation: m_g = J_g^T m(g x), with J_g by brute force."""
+    net = MLP([x[0].numel(), 12, 3], generator(0), "relu").double()
+    orbit, moves, seen = seen_by(net, x, transform)
+    assert seen.SI.min() < 0.999
+    copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
+    views = moves.forth(copies)
+    for b, s in ((0, 0), (len(x) - 1, orbit.S - 1)):
+        m = naive.saliency(net, views[b, s])
+
+        def view_of(one, b=b, s=s):
+            return moves.forth(
+                torch.cat([copies[:b], one.expand(1, orbit.S, *x.shape[1:]), copies[b + 1 :]])
+            )[b, s]
+
+        J = torch.autograd.functional.jacobian(view_of, x[b]).reshape(x[b].numel(), x[b].numel())
+        torch.testing.assert_close(seen.m_g[b, s].flatten(), J.T @ m.flatten(), rtol=1e-8, atol=1e-11)
+
+
+def test_an_exactly_invariant_function_scores_zero_and_one_for_any_transformation():
+    x = torch.randn(6, 2, generator=generator(3), dtype=torch.float64)
+
+    def radius(x):
+        r = x.square().sum(1, keepdim=True)
+        return torch.cat([r, r.sqrt(), r.square()], 1)
+
+    _, _, seen = seen_by(radius, x, AffineCoordinates("rotation"))
+    assert seen.LI.max() < 1e-20
+    torch.testing.assert_close(seen.SI, torch.ones_like(seen.SI))
+    _, _, other = seen_by(lambda x: x.repeat(1, 2), x, AffineCoordinates("rotation"))
+    assert (
+        other.LI.min() > 1e-3 and other.SI.min() < 0.5
+    )  # the same must see a function that is not invariant
+
+
+def test_contrast_invariance_is_recognised_though_inverting_the_map_would_not_do():
+    x = images(5, C=1)
+
+    def shape_only(x):
+        centred = (x - x.mean((1, 2, 3), keepdim=True)).flatten(1)
+        return (centred / centred.norm(dim=1, keepdim=True))[:, :4]
+
+    _, _, seen = seen_by(shape_only, x, Color(["contrast"]))
+    assert seen.LI.max() < 1e-20
+    torch.testing.assert_close(seen.SI, torch.ones_like(seen.SI))
+
+
+def test_constant_and_one_sided_maps_have_a_defined_similarity():
+    x = images(4)
+    _, _, seen = seen_by(lambda x: torch.ones(len(x), 3, dtype=x.dtype), x, Flip("x"))
+    assert seen.SI.tolist() == [[1.0]] * 4 and seen.LI.tolist() == [[0.0]] * 4
+    half = torch.zeros(2, 1, 2, 2, dtype=torch.float64)
+    half[..., 0] = 1.0  # lit on the left only
+
+    def left_only(x):
+        return torch.cat(
+            [x[..., 0].sum((1, 2), keepdim=False)[:, None].clamp(min=0.5), x.sum((1, 2, 3))[:, None] * 0], 1
+        )
+
+    _, _, seen = seen_by(left_only, half, Flip("x"))
+    assert seen.SI.tolist() == [[0.0]] * 2
+
+
+def test_without_gradients_there_is_no_SI_and_the_rest_is_the_same():
+    net, x = network(), images()
+    _, _, seen = seen_by(net, x, CyclicRotation(4))
+    _, _, without = seen_by(net, x, CyclicRotation(4), saliency=None)
+    assert without.SI is None
+    for name in ("LI", "DI", "agree"):
+        torch.testing.assert_close(getattr(without, name), getattr(seen, name))
+
+
+class TestOrbits:
+    def test_a_finite_group_shows_every_element_but_the_identity(self):
+        orbit = orbit_of(CyclicRotation(4), (1, 6, 6))
+        assert (orbit.S, orbit.levels, orbit.unit, orbit.name) == (3, (90.0, 180.0, 270.0), "deg", "C4")
+        x = images(2)
+        views = orbit.moves(2, generator(0)).forth(x[:, None].expand(-1, 3, -1, -1, -1))
+        for s in range(3):
+            assert torch.equal(views[:, s], torch.rot90(x, s + 1, (-2, -1)))
+
+    def test_shifts_on_a_torus_are_as_strong_as_they_are_long(self):
+        orbit = orbit_of(Translations(3), (1, 28, 28))
+        assert orbit.unit == "px" and orbit.S == 8
+        assert orbit.levels == (9.0, pytest.approx(9 * 2**0.5, abs=1e-4))
+        membership = orbit.membership()
+        assert membership.sum(0).tolist() == pytest.approx([1, 1]) and membership.gt(0).sum(0).tolist() == [
+            4,
+            4,
+        ]
+
+    def test_a_distribution_is_asked_at_equal_steps_in_both_directions(self):
+        rotation = Affine2d((6, 6), "rotation")
+        rotation.set_widths({"rotation": 120})
+        orbit = orbit_of(rotation, (1, 6, 6), levels=4)
+        assert orbit.levels == (30.0, 60.0, 90.0, 120.0) and orbit.unit == "deg" and orbit.S == 8
+        moves = orbit.moves(5, generator(0)).parts[0]
+        expected = torch.tensor([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1])
+        torch.testing.assert_close(moves.eps.abs()[..., 0], expected.expand(5, 8))
+        torch.testing.assert_close(moves.eps[:, ::2], -moves.eps[:, 1::2])
+
+    def test_several_widths_are_asked_on_the_surface_of_the_cube(self):
+        orbit = orbit_of(Affine2d((6, 6)), (1, 6, 6))
+        assert orbit.unit == "%" and orbit.levels[-1] == 100
+        eps = orbit.moves(5, generator(0)).parts[0].eps
+        torch.testing.assert_close(
+            eps.abs().amax(-1), torch.tensor(orbit.strengths).div(100).expand(5, 16).float()
+        )
+
+    def test_widths_that_nobody_set_are_filled_in_and_the_given_transform_is_left_alone(self):
+        given = Affine2d((28, 28), ["rotation", "translate_x", "scale_x"])
+        widths = orbit_of(given, (1, 28, 28)).transform.describe()
+        assert widths == {
+            "translate_x": pytest.approx(3.5),
+            "rotation": pytest.approx(180),
+            "scale_x": pytest.approx(1.284, abs=1e-3),
+        }
+        assert not given.eta.any() and given.eta.requires_grad
+        colour = orbit_of(Color(), (3, 6, 6)).transform.describe()
+        assert (colour["blur"], colour["grey"], colour["hue"]) == (1, 100, pytest.approx(180))
+        given.set_widths({"rotation": 10})
+        assert orbit_of(given, (1, 28, 28)).transform.describe()["translate_x"] == 0
+
+    def test_zero_levels_are_refused(self):
+        with pytest.raises(InputError, match="levels must be at least 1"):
+            orbit_of(Affine2d((6, 6)), (1, 6, 6), levels=0)
+
+
+class TestForthAndBack:
+    @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.names[0])
+    def test_exact_groups_cost_nothing(self, group):
+        x = images(3)
+        orbit = orbit_of(group, x.shape[1:])
+        copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
+        assert torch.equal(orbit.moves(3, generator(0)).forth_and_back(copies), copies)
+
+    def test_interpolation_costs_something_and_a_quarter_turn_does_not(self):
+        x = images(3)
+        orbit = orbit_of(CyclicRotation(8), x.shape[1:])
+        copies = x[:, None].expand(-1, 7, *x.shape[1:])
+        error = (orbit.moves(3, generator(0)).forth_and_back(copies) - copies).abs().amax((0, 2, 3, 4))
+        assert error[1::2].max() == 0 and error[::2].min() > 0.05
+
+    def test_the_last_of_a_chain_is_undone_first(self):
+        axis = torch.linspace(-1, 1, 41, dtype=torch.float64)
+        x = torch.exp(-12 * ((axis[:, None] - 0.1) ** 2 + axis**2))[None, None]
+        chain = Compose([Affine2d((41, 41), "translate_x"), Affine2d((41, 41), "rotation"), Flip("x")])
+        chain.set_widths({"translate_x": 6, "rotation": 90})
+        orbit = orbit_of(chain, x.shape[1:])
+        copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
+        moves = orbit.moves(1, generator(0))
+        assert (moves.forth(copies) - copies).abs().amax() > 0.5
+        assert (moves.forth_and_back(copies) - copies).abs().amax() < 0.05
+
+    def test_what_has_one_direction_is_left_out(self):
+        x = images(3, C=3)
+        orbit = orbit_of(Color(["blur", "grey"]), x.shape[1:])
+        copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
+        moves = orbit.moves(3, generator(0))
+        assert (moves.forth(copies) - copies).abs().max() > 0.05
+        torch.testing.assert_close(moves.forth_and_back(copies), copies)
+
+
+class TestCaptum:
+    """captum itself is not needed: these stand-ins have its interface, and attributions known in closed form."""
+
+    @pytest.fixture
+    def captum(self, monkeypatch):
+        import sys
+        import types
+
+        class IntegratedGradients:
+            """A midpoint rule with all steps in one batch, as captum has it."""
+
+            def __init__(self, forward_func):
+                self.forward = forward_func
+
+            def attribute(self, inputs, target):
+                steps = (torch.arange(8, dtype=inputs.dtype) + 0.5) / 8
+                batch = torch.cat([inputs * t for t in steps]).requires_grad_()
+                chosen = self.forward(batch).gather(1, target.repeat(8)[:, None]).sum()
+                (gradient,) = torch.autograd.grad(chosen, batch)
+                return inputs * gradient.reshape(8, *inputs.shape).mean(0)
+
+        module = types.ModuleType("captum.attr")
+        module.IntegratedGradients = IntegratedGradients
+        monkeypatch.setitem(sys.modules, "captum", types.ModuleType("captum"))
+        monkeypatch.setitem(sys.modules, "captum.attr", module)
+
+    def test_maps_of_views_come_back_to_the_frame_of_the_input(self, captum):
+        net, x = nn.Sequential(nn.Flatten(), nn.Linear(36, 3)).double(), images(4)
+        _, moves, seen = seen_by(net, x, CyclicRotation(4), "integrated_gradients")
+        views = moves.forth(x[:, None].expand(-1, 3, -1, -1, -1))
+        for s in range(3):  # of a linear function, integrated gradients are input times weight
+            W = net[1].weight[net(views[:, s]).argmax(1)].reshape(4, 1, 6, 6).detach()
+            expected = torch.rot90(views[:, s] * W, -(s + 1), (-2, -1))
+            torch.testing.assert_close(seen.m_g[:, s], expected)
+        assert seen.SI.abs().max() < 1
+
+    def test_noise_of_each_input_stays_with_it_in_captums_larger_batches(self, captum):
+        net, x = nn.Sequential(nn.Flatten(), nn.Linear(36, 3)).double(), images(4)
+        _, _, by_captum = seen_by(net, x, Affine2d((6, 6)), "integrated_gradients")
+        _, _, plain = seen_by(net, x, Affine2d((6, 6)))
+        torch.testing.assert_close(by_captum.m_g, plain.m_g * x[:, None])
+
+    def test_without_captum_the_error_says_what_to_do(self, monkeypatch):
+        import sys
+
+        from augury.audit.saliency import check_method
+
+        monkeypatch.setitem(sys.modules, "captum.attr", None)
+        check_method("gradient")
+        with pytest.raises(InputError, match="pip install captum"):
+            check_method("integrated_gradients")
+        with pytest.raises(InputError, match="Did you mean 'gradient'"):
+            check_method("gradeint")
