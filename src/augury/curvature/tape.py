@@ -23,13 +23,8 @@ class Call:
 
     a: Tensor
     z: Tensor
-    versions: tuple[int, int]
-    """How often a and z had been written to: what is written to later is no longer what the layer saw and gave."""
-
-    @property
-    def overwritten(self) -> bool:
-        """Whether an in-place operation has changed a or z since."""
-        return (self.a._version, self.z._version) != self.versions
+    version: int
+    """How often z had been written to when the layer gave it."""
 
 
 @dataclass
@@ -177,8 +172,8 @@ def record(net: nn.Module, rows: Float[Tensor, "R ..."], S: int, layers: dict[st
     refuse_batch_coupling(net)
     protect = any(getattr(module, "inplace", False) for module in net.modules())
     tape = _run(net, rows, S, layers, protect)
-    if any(call.overwritten for calls in tape.calls.values() for call in calls):
-        # An in-place operation that no module announces (F.relu_, x += y): keep copies instead.
+    if any(call.z._version != call.version for calls in tape.calls.values() for call in calls):
+        # An in-place operation that no module announces (z.relu_(), z += y) overwrote a layer's output: keep copies.
         tape = _run(net, rows, S, layers, protect=True)
     silent = [name for name in layers if name not in tape.calls]
     if silent:
@@ -205,8 +200,7 @@ def _run(net: nn.Module, rows: Tensor, S: int, layers: dict[str, nn.Module], pro
                 f"the network; got the shape {list(a.shape)}. Keep the batch in front ([batch, positions, features]), "
                 f"or use the bound for any network (evidence='ntk')."
             )
-        a = a.clone() if protect else a
-        tape.calls.setdefault(name, []).append(Call(a, z, (a._version, z._version)))
+        tape.calls.setdefault(name, []).append(Call(a, z, z._version))
         return z.clone() if protect else None
 
     def hook(name: str) -> Callable[..., Tensor | None]:
