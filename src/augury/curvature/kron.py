@@ -15,10 +15,12 @@ own (prior="tensor") has the block G, exact for one position.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from augury.curvature.layers import is_kronecker, learned, shared_gradients, shared_inputs, summed_jacobian
 from augury.curvature.structure import Block, Statistics, Structure
@@ -61,9 +63,45 @@ class Pair:
         return self.A.values[:, :, None] * self.G.values[:, None, :] / self.n
 
 
-def _outer(rows: Float[Tensor, "B P groups d"]) -> Float[Tensor, "groups d d"]:
-    flat = rows.flatten(0, 1).transpose(0, 1)
-    return flat.mT @ flat
+Rows = dict[str, Float[Tensor, "groups m d"]]
+
+
+def _rows(parts: list[Float[Tensor, "B P groups d"]]) -> Float[Tensor, "groups m d"]:
+    return torch.cat(parts, dim=1).flatten(0, 1).transpose(0, 1)
+
+
+class _Quadratic(torch.autograd.Function):
+    """sum r^T M r for symmetric M; its gradient 2 M r is already there when the value is."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, M: Tensor) -> Tensor:
+        product = rows @ M
+        ctx.save_for_backward(product)
+        return (product * rows).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (product,) = ctx.saved_tensors
+        return product * (2 * grad), None
+
+
+def quadratic(rows: Rows, matrices: Statistics) -> Float[Tensor, ""]:
+    """Return the sum of r^T M r over all rows of all statistics.
+
+    Parameters
+    ----------
+    rows
+        Rows by statistic.
+    matrices
+        A symmetric matrix for each.
+
+    Returns
+    -------
+    Tensor
+        The sum, differentiable once in the rows.
+    """
+    return torch.stack([_Quadratic.apply(r, matrices[key]) for key, r in rows.items()]).sum()
 
 
 class Kron(Structure):
@@ -101,16 +139,31 @@ class Kron(Structure):
         dict
             The statistics "layer/A" and "layer/n".
         """
-        out: Statistics = {}
+        rows = self.input_rows(tape)
+        counts = {f"{key[:-2]}/n": r.new_tensor(float(r.shape[1])) for key, r in rows.items()}
+        return {key: r.mT @ r for key, r in rows.items()} | counts
+
+    def input_rows(self, tape: Tape) -> Rows:
+        """Return the shared inputs a whose outer products are A_l.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+
+        Returns
+        -------
+        dict
+            Rows [groups, data * positions, D] by statistic.
+        """
+        out: Rows = {}
         for name, layer in self.layers.items():
             if not is_kronecker(layer) or "weight" not in learned(layer):
                 continue
             joint = self._joint(layer)
             a = [shared_inputs(layer, c.a, tape.S, self.positions, joint) for c in tape.calls[name]]
-            a = [torch.stack(a).mean(0)] if self.positions == "reduce" else a
-            rows = torch.cat(a, dim=1)
-            out[f"{name}/A"] = _outer(rows)
-            out[f"{name}/n"] = rows.new_tensor(float(rows.shape[0] * rows.shape[1]))
+            a = [torch.stack(a).mean(0)] if self.positions == "reduce" and len(a) > 1 else a
+            out[f"{name}/A"] = _rows(a)
         return out
 
     def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
@@ -128,16 +181,67 @@ class Kron(Structure):
         dict
             The statistics "layer/G", or "layer.parameter/G" for dense blocks.
         """
-        out: Statistics = {}
+        return {key: r.mT @ r for key, r in self.output_rows(tape, grads).items()}
+
+    def output_rows(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Rows:
+        """Return the shared gradients g, or the Jacobians, whose outer products are G_l.
+
+        Parameters
+        ----------
+        tape, grads
+            A recorded pass and the gradients of one column.
+
+        Returns
+        -------
+        dict
+            Rows [groups, data * positions, O] by statistic.
+        """
+        out: Rows = {}
         for name, layer in self.layers.items():
             if is_kronecker(layer):
                 g = [shared_gradients(layer, g, tape.S, self.positions) for g in grads[name]]
-                g = [torch.stack(g).sum(0)] if self.positions == "reduce" else g
-                out[f"{name}/G"] = _outer(torch.cat(g, dim=1))
+                g = [torch.stack(g).sum(0)] if self.positions == "reduce" and len(g) > 1 else g
+                out[f"{name}/G"] = _rows(g)
                 continue
             for parameter, J in summed_jacobian(layer, tape.pairs(name, grads), tape.S).items():
-                out[f"{name}.{parameter}/G"] = (J.mT @ J)[None]
+                out[f"{name}.{parameter}/G"] = J[None]
         return out
+
+    def inner_inputs(self, tape: Tape, preconditioner: Statistics) -> Float[Tensor, ""]:
+        """Return <preconditioner, A> as sum of a^T M a: one product, no outer product and no second one behind it.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+        preconditioner
+            d log|H| / dT.
+
+        Returns
+        -------
+        Tensor
+            The inner product, differentiable once.
+        """
+        return quadratic(self.input_rows(tape), preconditioner)
+
+    def inner_outputs(
+        self, tape: Tape, grads: dict[str, list[Tensor]], preconditioner: Statistics
+    ) -> Float[Tensor, ""]:
+        """Return <preconditioner, G> of one column as sum of g^T M g.
+
+        Parameters
+        ----------
+        tape, grads
+            A recorded pass and the gradients of the column.
+        preconditioner
+            d log|H| / dT.
+
+        Returns
+        -------
+        Tensor
+            The inner product, differentiable once.
+        """
+        return quadratic(self.output_rows(tape, grads), preconditioner)
 
     def decompose(self, totals: Statistics) -> list[Pair]:
         """Return the factors of every block in their eigenbases: one eigh per factor.

@@ -87,6 +87,42 @@ class Structure(ABC):
     ) -> Statistics:
         """Return d log|H| / dT for every statistic T."""
 
+    def inner_inputs(self, tape: Tape, preconditioner: Statistics) -> Float[Tensor, ""]:
+        """Return the inner product of the preconditioner with the statistics of `inputs`.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+        preconditioner
+            d log|H| / dT.
+
+        Returns
+        -------
+        Tensor
+            The inner product, differentiable in what is behind the tape.
+        """
+        return inner(self.inputs(tape), preconditioner)
+
+    def inner_outputs(
+        self, tape: Tape, grads: dict[str, list[Tensor]], preconditioner: Statistics
+    ) -> Float[Tensor, ""]:
+        """Return the inner product of the preconditioner with the statistics of `outputs`.
+
+        Parameters
+        ----------
+        tape, grads
+            A recorded pass and the gradients of one column.
+        preconditioner
+            d log|H| / dT.
+
+        Returns
+        -------
+        Tensor
+            The inner product, differentiable in what is behind the tape.
+        """
+        return inner(self.outputs(tape, grads), preconditioner)
+
     @property
     def n_delta(self) -> int:
         """How many prior precisions there are."""
@@ -162,17 +198,23 @@ def added(parts: Sequence[Statistics]) -> Statistics:
     return total
 
 
-def inner(left: Statistics, right: Statistics) -> Float[Tensor, ""]:
-    """Return the inner product of two sets of statistics.
+def inner(statistics: Statistics, preconditioner: Statistics) -> Float[Tensor, ""]:
+    """Return the inner product of statistics with their part of the preconditioner.
 
     Parameters
     ----------
-    left, right
-        Statistics with the same entries.
+    statistics
+        Any of the statistics; none gives 0.
+    preconditioner
+        A gradient for each of them.
 
     Returns
     -------
     Tensor
         sum of the products of all entries.
     """
-    return torch.stack([(left[name] * right[name]).sum() for name in right]).sum()
+    total = next(iter(preconditioner.values())).new_zeros(())
+    for name, T in statistics.items():
+        if name in preconditioner:
+            total = total + (T * preconditioner[name]).sum()
+    return total

@@ -23,7 +23,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.curvature.catalog import STRUCTURES
-from augury.curvature.structure import Statistics, Structure, added, inner
+from augury.curvature.structure import Statistics, Structure, added
 from augury.curvature.tape import Tape, covered_layers, record
 from augury.evidence.likelihood import OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
@@ -188,8 +188,11 @@ class Laplace:
         tape = record(
             self.model.net, self.model.views(x, rng, S), S or self.model.S_train, self.structure.layers
         )
-        statistics = self._statistics(tape, y, rng, create_graph=True)
-        return self.likelihood.log_prob(tape.f, y) - inner(statistics, preconditioner) / 2
+        total = self.structure.inner_inputs(tape, preconditioner)
+        for column in self.likelihood.columns(tape.f, y, self.output, rng):
+            grads = tape.gradients(column, create_graph=True, retain=True)
+            total = total + self.structure.inner_outputs(tape, grads, preconditioner)
+        return self.likelihood.log_prob(tape.f, y) - total / 2
 
     def gradient(
         self, batches: Batches, preconditioner: Statistics, seeds: Callable[[int], int], S: int | None = None
@@ -227,15 +230,14 @@ class Laplace:
         tape = record(self.model.net, views, S or self.model.S_train, self.structure.layers)
         self.likelihood.check(tape.f, y)
         with torch.no_grad():
-            statistics = self._statistics(tape, y, rng, create_graph=False)
+            statistics = self._statistics(tape, y, rng)
             squares = float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
             return statistics, float(self.likelihood.log_prob(tape.f, y)), squares
 
-    def _statistics(self, tape: Tape, y: Tensor, rng: torch.Generator, create_graph: bool) -> Statistics:
-        f = tape.f if create_graph else tape.f.detach()
-        columns = list(self.likelihood.columns(f, y, self.output, rng))
+    def _statistics(self, tape: Tape, y: Tensor, rng: torch.Generator) -> Statistics:
+        columns = list(self.likelihood.columns(tape.f.detach(), y, self.output, rng))
         total = self.structure.inputs(tape)
         for k, column in enumerate(columns):
-            retain = create_graph or k + 1 < len(columns)
-            total = added([total, self.structure.outputs(tape, tape.gradients(column, create_graph, retain))])
+            grads = tape.gradients(column, create_graph=False, retain=k + 1 < len(columns))
+            total = added([total, self.structure.outputs(tape, grads)])
         return total
