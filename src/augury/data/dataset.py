@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
@@ -72,6 +71,13 @@ class Dataset:
                 f"classification needs at least two classes; got one only ('{self.class_names[0]}'). "
                 f"With a single class there is nothing to learn."
             )
+
+    def __repr__(self) -> str:
+        outputs = (
+            f"{self.n_outputs} classes" if self.task == "classification" else f"{self.n_outputs} targets"
+        )
+        examples = f"{len(self.x_train)} + {len(self.x_test)} of {list(self.input_shape)}"
+        return f"Dataset({self.source}: {examples}, {outputs})"
 
     @property
     def input_shape(self) -> tuple[int, ...]:

@@ -1,0 +1,67 @@
+"""`augury data list` and `augury data fetch NAME`."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from augury.data.catalog import data_dirs, listing
+
+app = typer.Typer(help="See which data sets are there, and fetch what can be had.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+@app.command("list")
+def list_data(as_json: Json = False) -> None:
+    """List the data sets known by name: what they are, where they are, how to get them."""
+    lines = listing()
+    if as_json:
+        print(
+            json.dumps({
+                "data_sets": [asdict(line) for line in lines],
+                "looked_in": list(map(str, data_dirs())),
+            })
+        )
+        return
+    table = Table("name", "what", "train + test", "where, or how to get it", box=None, pad_edge=False)
+    for line in lines:
+        place = f"[green]{line.found}[/]" if line.found else f"[yellow]{line.how}[/]"
+        table.add_row(f"[bold]{line.name}[/]", line.what, line.shapes, place)
+    console = Console()
+    console.print(table)
+    console.print(
+        "A folder with one sub-folder of images per class works too, and so does an .npz file.", style="dim"
+    )
+
+
+@app.command("fetch")
+def fetch_data(
+    name: Annotated[str, typer.Argument(help="Which data set: mnist, fashion_mnist, kmnist10k or cifar10.")],
+    url: Annotated[str | None, typer.Option(help="Another base address for the official files.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Fetch it even if it is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Obtain a data set, verify it, and put it into the cache."""
+    from augury.data.fetch import fetch
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        row = bar.add_task("", total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(row, description=what, completed=done, total=total or None)
+
+        fetched = fetch(name, progress=show, url=url, force=force)
+    if as_json:
+        print(json.dumps(asdict(fetched)))
+        return
+    console = Console()
+    for line in fetched.failed:
+        console.print(line, style="dim", markup=False)
+    console.print(f"{fetched.name}: {fetched.path} ({fetched.route})", markup=False, soft_wrap=True)
