@@ -76,5 +76,31 @@ def test_first_and_second_derivatives(needs):
     assert torch.autograd.gradgradcheck(warp, (x, T))
 
 
+def test_second_derivatives_of_a_plain_sum_are_not_lost():
+    # The gradient that comes in is a constant; the graph must still reach T.
+    x, T = images(2, 2, 5, 5), maps(2, 3, 0.2).requires_grad_()
+    weight = torch.randn(2, 3, 2, 3, generator=generator(4), dtype=torch.float64)
+    second = []
+    for f in (warp, affine_grid_warp):
+        (first,) = torch.autograd.grad(f(x, T).sum(), T, create_graph=True)
+        second.append(torch.autograd.grad(first, T, weight)[0])
+    assert torch.allclose(*second, atol=1e-10)
+    assert second[0].abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("part_bytes", [1, 3000, 2**24])
+def test_the_cut_into_parts_changes_nothing(part_bytes, monkeypatch):
+    monkeypatch.setattr("augury.transforms.warp._PART_BYTES", part_bytes)
+    x, T = images(7, 2, 5, 6).requires_grad_(), maps(7, 3).requires_grad_()
+    fast, slow = warp(x, T), affine_grid_warp(x, T)
+    assert torch.allclose(fast, slow, atol=1e-13)
+    ours, theirs = (torch.autograd.grad(v.square().sum(), [x, T]) for v in (fast, slow))
+    assert all(torch.allclose(a, b, atol=1e-11) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_an_empty_batch_gives_no_views():
+    assert warp(images(0, 1, 4, 4), maps(0, 2)).shape == (0, 2, 1, 4, 4)
+
+
 def test_no_gradient_is_computed_where_none_is_asked():
     assert not warp(images(2, 1, 4, 4), maps(2, 2)).requires_grad

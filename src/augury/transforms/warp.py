@@ -4,9 +4,10 @@
 the outer edges of the image, x to the right, y downward; outside is 0. So T = rotation by +90 degrees is
 `rot90(k=1)`.
 
-Faster than `affine_grid` + `grid_sample` on repeated images because the S grids of an image are stacked along
-its height: the image is never copied S times. The backward pass keeps the grid only, and goes from the
-gradient in the grid to the gradient in T by two short sums.
+Faster than `affine_grid` + `grid_sample` on repeated images, for three reasons. The S grids of an image are stacked
+along its height: the image is never copied S times. All grids are one matrix product, T as [B S, 6] times a fixed
+[6, 2 H W], and the gradient in T is its transpose. And images are taken a few at a time, so that the grids stay in
+the cache; they are rebuilt in the backward pass, which therefore remembers nothing but x and T.
 """
 
 from typing import Any
@@ -15,6 +16,9 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+
+_PART_BYTES = 2**24
+"""Grid and views of one part of a batch; larger parts miss the cache, smaller ones wait for threads."""
 
 
 def pixel_centres(n: int, like: Tensor) -> Float[Tensor, "{n}"]:
@@ -35,64 +39,73 @@ def pixel_centres(n: int, like: Tensor) -> Float[Tensor, "{n}"]:
     return (torch.arange(n, dtype=like.dtype, device=like.device) * 2 + 1) / n - 1
 
 
-def _grid(T: Tensor, H: int, W: int) -> Tensor:
-    B, S = T.shape[:2]
-    x, y = pixel_centres(W, T), pixel_centres(H, T)
-    grid = T.new_empty(B, S, H, W, 2)
-    for i in range(2):
-        row = T[..., i, 1, None] * y + T[..., i, 2, None]  # [B, S, H]
-        torch.add(row[..., None], (T[..., i, 0, None] * x)[..., None, :], out=grid[..., i])
-    return grid.view(B, S * H, W, 2)
+def _grid_basis(H: int, W: int, like: Tensor) -> Tensor:
+    """Return the matrix [6, 2 H W] that takes the six entries of T to the grid [H, W, 2] of the points T p."""
+    ys, xs = torch.meshgrid(pixel_centres(H, like), pixel_centres(W, like), indexing="ij")
+    p = torch.stack([xs, ys, torch.ones_like(xs)]).flatten(1)
+    basis = p.new_zeros(2, 3, H * W, 2)
+    basis[0, :, :, 0], basis[1, :, :, 1] = p, p
+    return basis.view(6, 2 * H * W)
+
+
+def _sample(x: Tensor, T: Tensor, basis: Tensor) -> Tensor:
+    """Sample by differentiable steps only: the slow twin of `_Warp`, any number of derivatives."""
+    (B, C, H, W), S = x.shape, T.shape[1]
+    grid = (T.reshape(B * S, 6) @ basis).view(B, S * H, W, 2)
+    views = F.grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+    return views.view(B, C, S, H, W).transpose(1, 2)
+
+
+def _parts(x: Tensor, S: int) -> list[slice]:
+    """Cut the batch so that the grid and the views of a part fit the cache; a GPU takes it whole."""
+    B, C, H, W = x.shape
+    bytes_per_image = S * H * W * (2 + C) * x.element_size()
+    n = max(torch.get_num_threads(), _PART_BYTES // bytes_per_image) if x.device.type == "cpu" else max(B, 1)
+    return [slice(start, start + n) for start in range(0, B, n)]
 
 
 class _Warp(torch.autograd.Function):
-    """Forward and first derivative by hand; a second derivative goes through `_plain_warp`."""
+    """Forward and first derivative by hand; a second derivative goes through `_sample`."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, T: Tensor) -> Tensor:
-        H, W = x.shape[-2:]
-        grid = _grid(T, H, W)
-        ctx.save_for_backward(x, T, grid)
-        return F.grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+        (B, C, H, W), S = x.shape, T.shape[1]
+        ctx.save_for_backward(x, T)
+        basis = _grid_basis(H, W, T)
+        views = x.new_empty(B, S, C, H, W)
+        for part in _parts(x, S):
+            views[part] = _sample(x[part], T[part], basis)
+        return views
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        x, T, grid = ctx.saved_tensors
-        if torch.is_grad_enabled() and grad.requires_grad:
-            with torch.enable_grad():
-                return _double_backward(x, T, grad, ctx.needs_input_grad)
-        mask = [bool(ctx.needs_input_grad[0]), bool(ctx.needs_input_grad[1])]
-        grad_x, grad_grid = torch.ops.aten.grid_sampler_2d_backward(
-            grad.contiguous(), x, grid, 0, 0, False, mask
-        )
-        grad_T = _grid_to_T(grad_grid, T, x.shape[-2], x.shape[-1]) if mask[1] else None
-        return grad_x if mask[0] else None, grad_T
+        x, T = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        if torch.is_grad_enabled():  # the caller asked for a graph of this derivative
+            return _double_backward(x, T, grad, needs)
+        basis = _grid_basis(x.shape[-2], x.shape[-1], T)
+        parts = [_backward(x[p], T[p], grad[p], basis, needs) for p in _parts(x, T.shape[1])]
+        grads_x, grads_T = zip(*parts, strict=True)
+        return torch.cat(grads_x) if needs[0] else None, torch.cat(grads_T) if needs[1] else None
 
 
-def _grid_to_T(grad_grid: Tensor, T: Tensor, H: int, W: int) -> Tensor:
-    B, S = T.shape[:2]
-    g = grad_grid.view(B, S, H, W, 2)
-    per_row = g.sum(3)  # [B, S, H, 2]
-    x, y = pixel_centres(W, T), pixel_centres(H, T)
-    on_y = torch.einsum("bshi,h->bsi", per_row, y)
-    on_x = torch.einsum("bswi,w->bsi", g.sum(2), x)
-    return torch.stack([on_x, on_y, per_row.sum(2)], dim=-1)
-
-
-def _plain_warp(x: Tensor, T: Tensor) -> Tensor:
-    """Sample by differentiable steps only: the slow twin of `_Warp`, any number of derivatives."""
-    (H, W), (B, S) = x.shape[-2:], T.shape[:2]
-    xs, ys = torch.meshgrid(pixel_centres(W, T), pixel_centres(H, T), indexing="xy")
-    p = torch.stack([xs, ys, torch.ones_like(xs)], dim=-1)
-    grid = torch.einsum("hwj,bsij->bshwi", p, T).reshape(B, S * H, W, 2)
-    return F.grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+def _backward(
+    x: Tensor, T: Tensor, grad: Tensor, basis: Tensor, needs: tuple[bool, ...]
+) -> tuple[Tensor | None, Tensor | None]:
+    (B, C, H, W), S = x.shape, T.shape[1]
+    grid = (T.reshape(B * S, 6) @ basis).view(B, S * H, W, 2)
+    grad = grad.transpose(1, 2).reshape(B, C, S * H, W)
+    grad_x, grad_grid = torch.ops.aten.grid_sampler_2d_backward(grad, x, grid, 0, 0, False, list(needs))
+    grad_T = (grad_grid.view(B * S, -1) @ basis.mT).view(B, S, 2, 3) if needs[1] else None
+    return grad_x, grad_T
 
 
 def _double_backward(
     x: Tensor, T: Tensor, grad: Tensor, needs: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None]:
     inputs = [tensor for tensor, needed in zip((x, T), needs, strict=True) if needed]
-    grads = iter(torch.autograd.grad(_plain_warp(x, T), inputs, grad, create_graph=True))
+    views = _sample(x, T, _grid_basis(x.shape[-2], x.shape[-1], T))
+    grads = iter(torch.autograd.grad(views, inputs, grad, create_graph=True))
     return (next(grads) if needs[0] else None), (next(grads) if needs[1] else None)
 
 
@@ -111,6 +124,5 @@ def warp(x: Float[Tensor, "B C H W"], T: Float[Tensor, "B S 2 3"]) -> Float[Tens
     Tensor
         The views, differentiable in x and T.
     """
-    (B, C, H, W), S = x.shape, T.shape[1]
     views: Tensor = _Warp.apply(x, T)
-    return views.view(B, C, S, H, W).transpose(1, 2)
+    return views
