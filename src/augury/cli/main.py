@@ -1,0 +1,64 @@
+"""The command `augury`. Nothing here loads torch: help and lists must come at once."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from augury import __version__
+from augury.cli.console import say_error
+from augury.cli.data import app as data_app
+from augury.cli.learn import HELP, learn
+from augury.core.errors import AuguryError
+
+INTRODUCTION = """
+Learn which transformations leave the labels of a data set alone, and how far, while a network trains.
+
+\b
+augury data list                          what data there are
+augury learn mnist5k --variant rotated    learn the rotation planted in real digits
+augury learn my_photos/                   a folder of images, one sub-folder per class
+"""
+
+EXIT_CODES = """
+Exit codes: 0 done; 1 a fault of Augury's own; 2 something given does not fit, or the run could not go on;
+130 interrupted.
+"""
+
+app = typer.Typer(
+    name="augury",
+    help=INTRODUCTION,
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(help=HELP, epilog=EXIT_CODES)(learn)
+app.add_typer(data_app, name="data")
+
+
+def _version(asked: bool) -> bool:
+    if asked:
+        typer.echo(f"augury {__version__}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Hold the options of `augury` itself."""
+
+
+def main() -> None:
+    """Run the command line: an `AuguryError` becomes a message and exit code 2, without a traceback."""
+    try:
+        app()
+    except AuguryError as error:
+        say_error(error)
+        sys.exit(2)

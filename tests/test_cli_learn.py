@@ -1,0 +1,184 @@
+"""`augury learn` as a user meets it: tables, JSON, run folders, and messages instead of tracebacks."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import augury.methods.learn as learning
+from augury.cli.main import main
+from augury.training.progress import Progress
+
+QUICK = ["--epochs", "2", "--samples", "2", "--batch", "8", "--set", "samples_eval=2", "--model", "mlp5"]
+NAMES = ["translate_x", "translate_y", "rotation", "scale_x", "scale_y", "shear"]
+
+
+@pytest.fixture
+def npz(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x, y = rng.random((30, 8, 8), dtype=np.float32), np.arange(30) % 3
+    np.savez(tmp_path / "digits.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
+    return tmp_path / "digits.npz"
+
+
+@pytest.fixture
+def augury(monkeypatch, capsys):
+    def run(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["augury", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_the_table_shows_every_width_and_both_accuracies(npz, augury, tmp_path):
+    code, out, _ = augury("learn", npz, *QUICK, "--run", "a")
+    assert code == 0
+    for name in NAMES:
+        assert name in out
+    assert "deg" in out and "px" in out
+    assert len(re.findall(r"\d+\.\d %", out)) == 2 and "plain" in out and "augerino" in out
+    files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == files | {"baseline"}
+    assert {path.name for path in (tmp_path / "a" / "baseline").iterdir()} == files
+
+
+def test_json_is_one_object_and_nothing_else(npz, augury):
+    code, out, err = augury("learn", npz, *QUICK, "--run", "a", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert list(result["widths"]) == NAMES
+    assert set(result["widths"]["rotation"]) == {"value", "unit", "low", "high", "verdict", "planted"}
+    assert result["widths"]["rotation"]["unit"] == "deg" and result["widths"]["rotation"]["planted"] is None
+    assert 0 <= result["test_accuracy"] <= 1 and result["log_evidence"] is None
+    assert result["seconds"] > 0 and result["run"] == "a"
+    assert 0 <= result["baseline"]["test_accuracy"] <= 1
+    assert "augerino" in err  # the bar is on standard error
+
+
+def test_the_planted_truth_stands_beside_what_was_learned(augury, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, out, _ = augury(
+        "learn", "mnist5k", "--variant", "rotated", "--subset", 40, *QUICK, "--json", "--no-baseline", "-q"
+    )
+    assert json.loads(out)["widths"]["rotation"]["planted"] == 180.0
+    _, out, _ = augury(
+        "learn", "mnist5k", "--variant", "rotated", "--subset", 40, *QUICK, "--no-baseline", "-q"
+    )
+    assert "180.0 deg" in out
+
+
+def test_quiet_says_nothing_on_standard_error(npz, augury):
+    assert augury("learn", npz, *QUICK, "--quiet")[2] == ""
+
+
+def test_no_baseline(npz, augury, tmp_path):
+    _, out, _ = augury("learn", npz, *QUICK, "--run", "a", "--no-baseline", "--json")
+    assert json.loads(out)["baseline"] is None and not (tmp_path / "a" / "baseline").exists()
+    _, out, _ = augury("learn", npz, *QUICK, "--run", "b", "--method", "plain", "--json")
+    assert json.loads(out)["baseline"] is None
+
+
+def test_widths_of_ones_own(npz, augury):
+    _, out, _ = augury(
+        "learn", npz, *QUICK, "-m", "augmented", "-w", "rotation=30", "-g", "rotation", "--json"
+    )
+    assert json.loads(out)["widths"]["rotation"]["value"] == pytest.approx(30.0)
+    assert json.loads(out)["widths"]["rotation"]["verdict"] == "given"
+
+
+def test_runs_without_a_name_get_one_each(npz, augury):
+    folders = [
+        json.loads(augury("learn", npz, *QUICK, "--json", "--no-baseline")[1])["run"] for _ in range(3)
+    ]
+    assert folders == ["runs/digits-augerino", "runs/digits-augerino-2", "runs/digits-augerino-3"]
+
+
+def test_an_existing_folder_is_refused_overwritten_or_resumed(npz, augury):
+    command = ["learn", npz, *QUICK, "--run", "a", "--json", "-q"]
+    first = json.loads(augury(*command)[1])
+    code, out, err = augury(*command)
+    assert code == 2 and out == "" and "--overwrite" in err and "--resume" in err
+    for how in ("--overwrite", "--resume"):
+        assert json.loads(augury(*command, how)[1])["widths"] == first["widths"]
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_goes_on_to_the_same(npz, augury, monkeypatch):
+    command = ["learn", npz, *QUICK, "--set", "checkpoint_seconds=0", "--json", "-q"]
+    whole = json.loads(augury(*command, "--run", "whole")[1])
+    fit = learning.fit
+
+    class Interrupter(Progress):
+        def step(self, epoch, step, loss):
+            if (epoch, step) == (2, 1):
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning, "fit", lambda *args: fit(*args[:4], Interrupter()))
+    code, out, err = augury(*command, "--run", "a")
+    assert code == 130 and out == "" and "--run a --resume" in err and "Traceback" not in err
+    monkeypatch.setattr(learning, "fit", fit)
+    code, out, _ = augury(*command, "--run", "a", "--resume")
+    assert code == 0
+    assert json.loads(out)["widths"] == whole["widths"]
+    assert json.loads(out)["test_accuracy"] == whole["test_accuracy"]
+
+
+def test_a_lost_loss_is_a_message(npz, augury):
+    code, out, err = augury("learn", npz, *QUICK, "--run", "a", "--set", "rate=1e30", "--json")
+    assert code == 2 and out == ""
+    assert re.search(r"error: .*(nan|NaN|inf).*epoch 1", err) and "Traceback" not in err
+
+
+def test_files_that_cannot_be_read_are_counted(augury, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("cat", "dog"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for k in range(6):
+            pixels = rng.integers(0, 255, (16, 16), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{k}.png")
+    (tmp_path / "photos" / "cat" / "broken.png").write_bytes(b"no picture")
+    code, _, err = augury("learn", "photos", *QUICK, "--json")
+    assert code == 2 and "broken.png" in err
+    code, out, err = augury("learn", "photos", *QUICK, "--json", "--skip-bad")
+    assert code == 0 and json.loads(out)["skipped"] == 1 and "1 file" in err
+
+
+REFUSED = {
+    "unknown data": (["nmist5k"], "mnist5k"),
+    "unknown method": (["digits.npz", "-m", "plian"], "Did you mean 'plain'"),
+    "unknown model": (["digits.npz", "--model", "cn"], "Did you mean 'cnn'"),
+    "unknown generator": (["digits.npz", "-g", "rotatin"], "Did you mean 'rotation'"),
+    "unknown variant": (["digits.npz", "--variant", "rotatd"], "Did you mean 'rotated'"),
+    "unknown width": (["digits.npz", "-m", "augmented", "-w", "rotaton=3"], "Did you mean 'rotation'"),
+    "negative width": (
+        ["digits.npz", "-m", "augmented", "-w", "rotation=-3"],
+        "width rotation must be at least 0",
+    ),
+    "no widths": (["digits.npz", "-m", "augmented"], "--width rotation=30"),
+    "no number": (["digits.npz", "-w", "rotation=wide"], "rotation must be a number; got 'wide'"),
+    "no pair": (["digits.npz", "-w", "rotation"], "must read name=value"),
+    "no whole number": (["digits.npz", "--set", "evaluate_every=1.5"], "must be a whole number"),
+    "S = 0": (["digits.npz", "-S", "0"], "samples must be at least 1"),
+    "subset too large": (["digits.npz", "--subset", "9999"], "subset must be between"),
+    "one training image": (["digits.npz", "--subset", "1"], "at least two training examples"),
+    "overwrite and resume": (["digits.npz", "--run", "a", "--overwrite", "--resume"], "exclude each other"),
+    "unwritable folder": (["digits.npz", "--run", "digits.npz/run"], "cannot write"),
+    "images too small for the model": (["digits.npz", "--model", "cnn"], "at least 12 x 12"),
+}
+
+
+@pytest.mark.parametrize("what", sorted(REFUSED))
+def test_refused_with_a_message_and_exit_code_2(npz, augury, what):
+    arguments, message = REFUSED[what]
+    code, out, err = augury("learn", *arguments, "--epochs", "1", "--json")
+    assert code == 2 and out == ""
+    assert message in err and "Traceback" not in err

@@ -1,0 +1,55 @@
+"""The command line starts at once: what needs no training never loads torch."""
+
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import sys
+from augury.cli.main import main
+sys.argv = ["augury", *sys.argv[1:]]
+try:
+    main()
+    code = 0
+except SystemExit as end:
+    code = end.code or 0
+print("loaded torch" if "torch" in sys.modules else "without torch", file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def run(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "shows"),
+    [
+        (["--help"], 0, "augury data list"),
+        (["--version"], 0, "augury 0."),
+        (["learn", "--help"], 0, "augury learn mnist5k --variant rotated"),
+        (["data", "list"], 0, "mnist5k"),
+        (["learn", "mnist5k", "--method", "augerin"], 2, "Did you mean 'augerino'"),
+        (["learn", "mnist5k", "--model", "resnet_8_88"], 2, "Did you mean 'resnet_8_8'"),
+        (["learn", "mnist5k", "--set", "epoch=3"], 2, "Did you mean 'epochs'"),
+        (["learn", "mnist5k", "--samples", "0"], 2, "samples must be at least 1; got 0"),
+        (["learn", "mnist5k", "--run", "taken"], 2, "already exists"),
+        (["learn", "mnist5k", "--resume"], 2, "--run"),
+        (["learn"], 2, "DATA"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_no_torch_where_none_is_needed(tmp_path, arguments, code, shows):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "config.json").write_text("{}")
+    process = run(*arguments, cwd=tmp_path)
+    assert process.returncode == code, process.stderr
+    assert shows in process.stdout + process.stderr
+    assert process.stderr.endswith("without torch\n") and "Traceback" not in process.stderr
+
+
+def test_help_gives_the_exit_codes():
+    assert "130" in run("--help").stdout and "130" in run("learn", "--help").stdout
