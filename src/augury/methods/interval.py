@@ -16,6 +16,7 @@ from augury.core.units import WidthSpec
 from augury.evidence.ascent import Evidence, some_of
 from augury.records import Width
 from augury.training.batches import Batches
+from augury.training.learner import widths_of
 
 SLIGHT = 0.1
 """eta below which a width counts as none."""
@@ -44,6 +45,10 @@ def judged(evidence: Evidence, batches: Batches, rng: torch.Generator) -> dict[s
         Widths by name.
     """
     transform = evidence.model.transform
+    if sum(p.numel() for p in evidence.eta) != len(transform.specs):
+        return widths_of(
+            transform, "undecided"
+        )  # a width made of several parameters has no curvature of its own
     precision = eta_precision(evidence, batches, rng)
     eta = transform.eta.detach().abs().tolist()
     rows = zip(transform.specs, eta, precision, strict=True)
