@@ -16,8 +16,9 @@ def filled(net, seed=0, size=0.5):
     rng = generator(seed)
     net = net.double().eval()
     with torch.no_grad():
-        for p in net.parameters():
-            p.copy_(torch.randn(p.shape, generator=rng) * size)
+        for name, p in net.named_parameters():
+            is_scale = p.ndim == 1 and not name.endswith("bias")  # of a norm, or a number: away from 0
+            p.copy_(torch.randn(p.shape, generator=rng) * size * (0.3 if is_scale else 1.0) + is_scale)
         for name, b in net.named_buffers():
             if "running" in name:
                 b.copy_(torch.rand(b.shape, generator=rng) + 0.5)

@@ -92,7 +92,7 @@ def quadratic(rows: Rows, matrices: Statistics) -> Float[Tensor, ""]:
     Parameters
     ----------
     rows
-        Rows by statistic.
+        Rows by statistic; none gives 0.
     matrices
         A symmetric matrix for each.
 
@@ -101,7 +101,10 @@ def quadratic(rows: Rows, matrices: Statistics) -> Float[Tensor, ""]:
     Tensor
         The sum, differentiable once in the rows.
     """
-    return torch.stack([_Quadratic.apply(r, matrices[key]) for key, r in rows.items()]).sum()
+    total = next(iter(matrices.values())).new_zeros(())
+    for key, r in rows.items():
+        total = total + _Quadratic.apply(r, matrices[key])
+    return total
 
 
 class Kron(Structure):
