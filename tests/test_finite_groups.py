@@ -80,6 +80,14 @@ def test_the_torus_of_28_pixels_has_27_and_leaves_the_last():
     assert torch.equal(orbit[:, 3, :, 9:27, :27], x[..., :18, :27])
 
 
+def test_a_border_of_two_pixels_is_shared_between_both_sides():
+    x = images(11, 11)
+    orbit = Translations(3).orbit(x)
+    for edge in (0, 10):
+        assert torch.equal(orbit[..., edge, edge], x[:, None, :, edge, edge].expand(-1, 9, -1))
+    assert torch.equal(orbit[:, 1, :, 1:10, 4:10], x[..., 1:10, 1:7])
+
+
 def test_bad_groups_and_images_are_refused():
     with pytest.raises(InputError, match="square"):
         CyclicRotation(4).orbit(images(5, 8))

@@ -48,12 +48,9 @@ def _grid_basis(H: int, W: int, like: Tensor) -> Tensor:
     return basis.view(6, 2 * H * W)
 
 
-def _sample(x: Tensor, T: Tensor, basis: Tensor) -> Tensor:
-    """Sample by differentiable steps only: the slow twin of `_Warp`, any number of derivatives."""
-    (B, C, H, W), S = x.shape, T.shape[1]
-    grid = (T.reshape(B * S, 6) @ basis).view(B, S * H, W, 2)
-    views = F.grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
-    return views.view(B, C, S, H, W).transpose(1, 2)
+def _grid(T: Tensor, basis: Tensor, H: int) -> Tensor:
+    B, S = T.shape[:2]
+    return (T.reshape(B * S, 6) @ basis).view(B, S * H, -1, 2)
 
 
 def _parts(x: Tensor, S: int) -> list[slice]:
@@ -65,7 +62,7 @@ def _parts(x: Tensor, S: int) -> list[slice]:
 
 
 class _Warp(torch.autograd.Function):
-    """Forward and first derivative by hand; a second derivative goes through `_sample`."""
+    """Forward and first derivative by hand; the latter in differentiable steps, so that a second one exists."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, T: Tensor) -> Tensor:
@@ -74,15 +71,15 @@ class _Warp(torch.autograd.Function):
         basis = _grid_basis(H, W, T)
         views = x.new_empty(B, S, C, H, W)
         for part in _parts(x, S):
-            views[part] = _sample(x[part], T[part], basis)
+            grid = _grid(T[part], basis, H)
+            sampled = F.grid_sample(x[part], grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+            views[part] = sampled.view(-1, C, S, H, W).transpose(1, 2)
         return views
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, T = ctx.saved_tensors
         needs = ctx.needs_input_grad
-        if torch.is_grad_enabled():  # the caller asked for a graph of this derivative
-            return _double_backward(x, T, grad, needs)
         basis = _grid_basis(x.shape[-2], x.shape[-1], T)
         parts = [_backward(x[p], T[p], grad[p], basis, needs) for p in _parts(x, T.shape[1])]
         grads_x, grads_T = zip(*parts, strict=True)
@@ -93,20 +90,11 @@ def _backward(
     x: Tensor, T: Tensor, grad: Tensor, basis: Tensor, needs: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None]:
     (B, C, H, W), S = x.shape, T.shape[1]
-    grid = (T.reshape(B * S, 6) @ basis).view(B, S * H, W, 2)
+    grid = _grid(T, basis, H)
     grad = grad.transpose(1, 2).reshape(B, C, S * H, W)
     grad_x, grad_grid = torch.ops.aten.grid_sampler_2d_backward(grad, x, grid, 0, 0, False, list(needs))
-    grad_T = (grad_grid.view(B * S, -1) @ basis.mT).view(B, S, 2, 3) if needs[1] else None
+    grad_T = (grad_grid.view(B * S, 2 * H * W) @ basis.mT).view(B, S, 2, 3) if needs[1] else None
     return grad_x, grad_T
-
-
-def _double_backward(
-    x: Tensor, T: Tensor, grad: Tensor, needs: tuple[bool, ...]
-) -> tuple[Tensor | None, Tensor | None]:
-    inputs = [tensor for tensor, needed in zip((x, T), needs, strict=True) if needed]
-    views = _sample(x, T, _grid_basis(x.shape[-2], x.shape[-1], T))
-    grads = iter(torch.autograd.grad(views, inputs, grad, create_graph=True))
-    return (next(grads) if needs[0] else None), (next(grads) if needs[1] else None)
 
 
 def warp(x: Float[Tensor, "B C H W"], T: Float[Tensor, "B S 2 3"]) -> Float[Tensor, "B S C H W"]:
