@@ -37,7 +37,7 @@ def test_every_method_has_a_row_and_defaults():
 
 def test_plain_takes_an_adam_step_on_the_bare_loss():
     net, twin = small_net(), small_net()
-    config = LearnConfig.for_method("plain", rate=0.01, weight_decay=0.1)
+    config = LearnConfig.for_method("plain", rate=0.01, weight_decay=0.1, evidence="none")
     learner = Plain(net, rotation(30.0), config, "classification", 24)
     loss = learner.train_step(X, Y, generator(0))
     optimizer = torch.optim.Adam(twin.parameters(), lr=0.01, weight_decay=0.1)

@@ -198,3 +198,13 @@ def test_batchnorm_is_refused_and_explained_or_evaluated_where_asked():
 def test_a_prior_precision_must_be_positive():
     with pytest.raises(InputError, match="delta must be a positive"):
         make(delta=0.0)
+
+
+def test_plain_learns_its_prior_by_the_evidence_or_keeps_a_weight_decay():
+    data = two_rings(40, rotated=True)
+    settings = {"method": "plain", "epochs": 8, "batch": 20, "burn_in": 1}
+    by_evidence = learn(data, **settings)
+    by_decay = learn(data, evidence="none", **settings)
+    assert by_evidence.invariance.log_evidence == by_evidence.invariance.log_evidence_without
+    assert len({row["delta"] for row in by_evidence.metrics if "delta" in row}) > 1
+    assert by_decay.invariance.log_evidence is None

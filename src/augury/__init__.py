@@ -36,7 +36,7 @@ PUBLIC = {
 }
 """Every public name and the module that holds it."""
 
-__all__ = sorted(PUBLIC)  # noqa: PLE0605
+__all__ = sorted(PUBLIC)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ One step (paper A, section 4.3): factors from a sample of the data, one decompos
 sigma in closed form; several mini-batch steps on eta that share the factors.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle, islice
 
 import torch
@@ -92,7 +92,7 @@ class Evidence:
             delta_steps,
         )
         self.rows = max(1, chunk // (samples or model.S_train))
-        self.eta = [p for p in model.transform.parameters() if p.requires_grad]
+        self.eta = [p for p in model.transform.parameters() if p.requires_grad and p.numel()]
         self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=eta_rate)
         closed_form = [self.log_delta, *self.likelihood.parameters()]
         self.delta_optimizer = torch.optim.Adam(closed_form, lr=delta_rate)
@@ -198,6 +198,27 @@ class Evidence:
             frozen = self.laplace.preconditioner(fit, self.delta)
             grads = self.laplace.gradient(self._chunks(x, y), frozen, lambda k: seed + k, self.samples)
         return [g * (self.N / len(x)) for g in grads]
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what changes here and belongs in a checkpoint, the optimisers and the likelihood aside.
+
+        Returns
+        -------
+        dict
+            log delta.
+        """
+        return {"log_delta": self.log_delta.detach().clone()}
+
+    @torch.no_grad()
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take back what `state` gave.
+
+        Parameters
+        ----------
+        state
+            Tensors by name.
+        """
+        self.log_delta.copy_(state["log_delta"])
 
     def _chunks(self, x: Tensor, y: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
         return zip(x.split(self.rows), y.split(self.rows), strict=True)

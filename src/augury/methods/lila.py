@@ -105,8 +105,7 @@ class Lila(Learner):
         dict
             The log evidence and the prior precision; nothing in the epochs between.
         """
-        beyond, last = epoch - self.config.burn_in, epoch == self.config.epochs
-        if not last and (beyond <= 0 or beyond % self.config.evidence_every):
+        if not self.config.climbs_after(epoch):
             return {}
         return self.evidence.step(batches(rng), rng)
 
@@ -149,7 +148,7 @@ class Lila(Learner):
         dict
             log delta.
         """
-        return {"log_delta": self.evidence.log_delta.detach().clone()}
+        return self.evidence.state()
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
         """Take the prior precision back.
@@ -159,8 +158,7 @@ class Lila(Learner):
         state
             What `extra_state` gave.
         """
-        with torch.no_grad():
-            self.evidence.log_delta.copy_(state["log_delta"])
+        self.evidence.load_state(state)
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data.

@@ -1,8 +1,9 @@
-"""The non-invariant baseline: the network as it is, trained on the data as they are.
+"""The non-invariant baseline: the network as it is, trained on the data as they are (paper A, section 5).
 
-    minimise  1/B sum_b loss(f(x_b), y_b) + decay/2 |theta|^2
+    minimise  1/B sum_b -log p(y_b | f(x_b)) + delta |theta|^2 / 2N,      delta by the marginal likelihood
 
-All widths are zero, one view per input, no warp at all.
+All widths are zero, one view per input, no warp at all. With evidence="none" nothing Bayesian is done: the prior is a
+fixed weight decay, and any network will do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,10 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from augury.evidence.ascent import Evidence
+from augury.methods.evidence_settings import make_evidence
 from augury.methods.optimizers import for_weights
+from augury.models.orbit import OrbitAverage
 from augury.records import Width
 from augury.training.batches import Batches
 from augury.training.config import LearnConfig
@@ -18,6 +22,7 @@ from augury.training.evaluate import LOSSES
 from augury.training.learner import Findings, Learner
 from augury.training.schedule import Cosine
 from augury.transforms.base import Transform
+from augury.transforms.identity import Identity
 
 
 class Plain(Learner):
@@ -34,20 +39,23 @@ class Plain(Learner):
     task
         "classification" or "regression".
     N
-        Size of the training set; not used here.
+        Size of the training set.
     """
 
     def __init__(
         self, net: nn.Module, transform: Transform | None, config: LearnConfig, task: str, N: int
     ) -> None:
-        self.model = net
+        self.model, self.config = net, config
         self.specs = () if transform is None else transform.specs
         self.loss = LOSSES[task]
-        self.weights = for_weights(net, config, config.weight_decay)
+        self.evidence: Evidence | None = None
+        if config.evidence != "none":
+            self.evidence = make_evidence(OrbitAverage(net, Identity(), 1, 1), config, task, N)
+        self.weights = for_weights(net, config, 0.0 if self.evidence else config.weight_decay)
         self.schedule = Cosine(self.weights, config.rate_end)
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on the plain loss.
+        """Take one step on the weights.
 
         Parameters
         ----------
@@ -59,23 +67,51 @@ class Plain(Learner):
         Returns
         -------
         float
-            The loss.
+            The loss without the prior.
         """
-        loss = self.loss(self.model(x), y)
+        f = self.model(x)
+        if self.evidence is None:
+            loss = self.loss(f, y)
+        else:
+            loss = -self.evidence.likelihood.log_prob(f, y) / len(x)
         self.weights.zero_grad()
         loss.backward()
+        if self.evidence is not None:
+            self.evidence.add_prior_gradient()
         self.weights.step()
         return loss.item()
 
+    def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
+        """Move the prior precision up the evidence, where it is time to.
+
+        Parameters
+        ----------
+        batches
+            The training set.
+        epoch
+            How many epochs are done.
+        rng
+            Where order and noise come from.
+
+        Returns
+        -------
+        dict
+            The log evidence and the prior precision; nothing in the epochs between.
+        """
+        if self.evidence is None or not self.config.climbs_after(epoch):
+            return {}
+        return self.evidence.step(batches(rng), rng)
+
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the one optimiser.
+        """Return the optimisers.
 
         Returns
         -------
         Mapping
-            For the weights.
+            For the weights, and for the prior where it is learned.
         """
-        return {"weights": self.weights}
+        prior = {} if self.evidence is None else {"prior": self.evidence.delta_optimizer}
+        return {"weights": self.weights, **prior}
 
     def schedules(self) -> Sequence[Cosine]:
         """Return the one schedule.
@@ -87,19 +123,53 @@ class Plain(Learner):
         """
         return [self.schedule]
 
-    def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say that every width is zero, as given.
+    def modules(self) -> Mapping[str, nn.Module]:
+        """Return the network, and the likelihood where there is one.
+
+        Returns
+        -------
+        Mapping
+            Everything with parameters, the prior precision aside.
+        """
+        likelihood = {} if self.evidence is None else {"likelihood": self.evidence.likelihood}
+        return {"model": self.model, **likelihood}
+
+    def extra_state(self) -> dict[str, Tensor]:
+        """Return the prior precision, where it is learned.
+
+        Returns
+        -------
+        dict
+            log delta.
+        """
+        return {} if self.evidence is None else self.evidence.state()
+
+    def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take the prior precision back.
 
         Parameters
         ----------
-        batches, rng
-            Not used.
+        state
+            What `extra_state` gave.
+        """
+        if self.evidence is not None:
+            self.evidence.load_state(state)
+
+    def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
+        """Say that every width is zero, as given; give the evidence where there is one.
+
+        Parameters
+        ----------
+        batches
+            The training set.
+        rng
+            Where noise comes from.
 
         Returns
         -------
         Findings
             No transformation at all.
         """
-        return Findings({
-            s.name: Width(s.unit.to_person(0.0), s.unit.symbol, verdict="given") for s in self.specs
-        })
+        zero = {s.name: Width(s.unit.to_person(0.0), s.unit.symbol, verdict="given") for s in self.specs}
+        value = None if self.evidence is None else self.evidence.value(batches(), rng)
+        return Findings(zero, value, value)

@@ -31,6 +31,7 @@ MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
 """Where a network's defaults differ: paper A trains its residual networks by SGD."""
 
 OPTIMIZERS = ("adam", "sgd")
+EVIDENCES = ("laplace", "none")
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class LearnConfig(Record):
     """Mini-batch steps on the widths that share the same factors."""
     eta_images: int = 125
     """Data in each of them."""
+    evidence: str = "laplace"
+    """What chooses prior and widths: "laplace"; "none" leaves `plain` with a fixed weight decay."""
     structure: str = "kron"
     """Structure of the curvature: "kron" (paper A), "diag" or "full"."""
     output: str = "mc"
@@ -115,6 +118,7 @@ class LearnConfig(Record):
     def __post_init__(self) -> None:
         choose("method", self.method, METHOD_DEFAULTS)
         choose("optimizer", self.optimizer, OPTIMIZERS)
+        choose("evidence", self.evidence, EVIDENCES)
         for name in (
             "samples",
             "samples_eval",
@@ -129,6 +133,22 @@ class LearnConfig(Record):
             _at_least(name, getattr(self, name), 0)
         for name in ("settle_window", "evaluate_every", "settle_eta", "settle_evidence", "seed"):
             _at_least(name, getattr(self, name), 0)
+
+    def climbs_after(self, epoch: int) -> bool:
+        """Return whether a step up the evidence is due after this epoch; always after the last.
+
+        Parameters
+        ----------
+        epoch
+            How many epochs are done.
+
+        Returns
+        -------
+        bool
+            The answer.
+        """
+        beyond = epoch - self.burn_in
+        return epoch == self.epochs or (beyond > 0 and beyond % self.evidence_every == 0)
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "LearnConfig":
