@@ -208,3 +208,16 @@ def test_plain_learns_its_prior_by_the_evidence_or_keeps_a_weight_decay():
     assert by_evidence.invariance.log_evidence == by_evidence.invariance.log_evidence_without
     assert len({row["delta"] for row in by_evidence.metrics if "delta" in row}) > 1
     assert by_decay.invariance.log_evidence is None
+
+
+@pytest.mark.parametrize(
+    ("N", "epoch", "times"),
+    [(1000, 2, 0), (1000, 5, 0), (1000, 6, 1), (1000, 30, 1), (4000, 3, 1), (60_000, 3, 15), (60_000, 2, 0)],
+)
+def test_the_evidence_is_climbed_about_every_four_thousand_inputs(N, epoch, times):
+    assert LearnConfig.for_method("lila", epochs=30).climbs(epoch, N) == times
+
+
+def test_the_evidence_is_climbed_as_often_as_one_says():
+    config = LearnConfig.for_method("lila", epochs=10, burn_in=1, evidence_every=3)
+    assert [e for e in range(1, 11) if config.climbs(e, 60_000)] == [4, 7, 10]

@@ -98,9 +98,11 @@ class Plain(Learner):
         dict
             The log evidence and the prior precision; nothing in the epochs between.
         """
-        if self.evidence is None or not self.config.climbs_after(epoch):
-            return {}
-        return self.evidence.step(batches(rng), rng)
+        diagnostics: dict[str, float] = {}
+        if self.evidence is not None:
+            for _ in range(self.config.climbs(epoch, batches.N)):
+                diagnostics = self.evidence.step(batches(rng), rng)
+        return diagnostics
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         """Return the optimisers.

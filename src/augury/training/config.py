@@ -10,7 +10,7 @@ from typing import Any
 from augury.core.errors import InputError, choose
 from augury.records import Record
 
-DEFAULT_METHOD = "augerino"
+DEFAULT_METHOD = "lila"
 """The method of `augury learn` when none is named."""
 
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
@@ -32,6 +32,8 @@ MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
 
 OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "none")
+BETWEEN_CLIMBS = 4000
+"""Inputs to train on between two steps up the evidence, unless told: their cost is then under half of training's."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class LearnConfig(Record):
     """How the noise is drawn: "independent" (paper A), "stratified" or "grid"."""
     epochs: int = 30
     """Passes over the training set."""
-    batch: int = 125
+    batch: int = 100
     """Inputs in a mini-batch."""
     optimizer: str = "adam"
     """For the weights: "adam" (paper A on MNIST) or "sgd" with momentum 0.9 (paper A on CIFAR-10)."""
@@ -70,17 +72,17 @@ class LearnConfig(Record):
     """And at the end of its cosine schedule (paper A on CIFAR-10)."""
     eta_reward: float = 0.01
     """Augerino: how much of the norm of eta is subtracted from the loss (paper A, section 5)."""
-    burn_in: int = 4
+    burn_in: int = 2
     """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
-    evidence_every: int = 2
-    """Epochs between two steps up the evidence."""
-    evidence_images: int = 1000
+    evidence_every: int = 0
+    """Training data seen between two steps up the evidence, in epochs; 0 for about every 4,000 inputs."""
+    evidence_images: int = 500
     """Most data behind the factors of one step; a sample is scaled up."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
     eta_steps: int = 8
     """Mini-batch steps on the widths that share the same factors."""
-    eta_images: int = 125
+    eta_images: int = 64
     """Data in each of them."""
     evidence: str = "laplace"
     """What chooses prior and widths: "laplace"; "none" leaves `plain` with a fixed weight decay."""
@@ -131,24 +133,38 @@ class LearnConfig(Record):
             _at_least(name, getattr(self, name), 1)
         for name in ("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "checkpoint_seconds"):
             _at_least(name, getattr(self, name), 0)
-        for name in ("settle_window", "evaluate_every", "settle_eta", "settle_evidence", "seed"):
+        for name in (
+            "settle_window",
+            "evaluate_every",
+            "evidence_every",
+            "burn_in",
+            "eta_steps",
+            "settle_eta",
+            "settle_evidence",
+            "seed",
+        ):
             _at_least(name, getattr(self, name), 0)
 
-    def climbs_after(self, epoch: int) -> bool:
-        """Return whether a step up the evidence is due after this epoch; always after the last.
+    def climbs(self, epoch: int, N: int) -> int:
+        """Return how many steps up the evidence are due after this epoch; at least one after the last.
 
         Parameters
         ----------
         epoch
             How many epochs are done.
+        N
+            Size of the training set.
 
         Returns
         -------
-        bool
-            The answer.
+        int
+            None in the epochs between; several where an epoch holds many data.
         """
+        every = self.evidence_every or max(1, round(BETWEEN_CLIMBS / N))
+        times = max(1, round(N / BETWEEN_CLIMBS)) if self.evidence_every == 0 else 1
         beyond = epoch - self.burn_in
-        return epoch == self.epochs or (beyond > 0 and beyond % self.evidence_every == 0)
+        due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
+        return times if due else 0
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "LearnConfig":
