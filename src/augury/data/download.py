@@ -65,6 +65,9 @@ def download(url: str, progress: Progress = silent) -> bytes:
                 blocks.append(block)
                 done += len(block)
                 progress(f"downloading {name}", done, total)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise FetchError(f"cannot download {url}: {error}.") from error
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         raise FetchError(f"cannot download {url}: {getattr(error, 'reason', error)}.") from error
     if done < total:

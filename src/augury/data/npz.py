@@ -87,8 +87,11 @@ def open_npz(path: Path) -> dict[str, np.ndarray]:
         Arrays by name.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
+        with (
+            path.open("rb") as file,
+            np.load(file, allow_pickle=False) as arrays,
+        ):  # numpy leaves a bad file open
+            return {key: arrays[key] for key in arrays.files}
     except (
         OSError,
         EOFError,
