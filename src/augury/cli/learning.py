@@ -75,7 +75,7 @@ def _read(request: Request, quiet: bool) -> Dataset:
     if data.skipped:
         count = "1 file" if len(data.skipped) == 1 else f"{len(data.skipped)} files"
         err.print(
-            f"{count} could not be read and were passed over; the first: {data.skipped[0]}",
+            f"passed over {count} that could not be read, such as {data.skipped[0]}",
             style="yellow",
             soft_wrap=True,
         )
