@@ -70,10 +70,8 @@ class Plain(Learner):
             The loss without the prior.
         """
         f = self.model(x)
-        if self.evidence is None:
-            loss = self.loss(f, y)
-        else:
-            loss = -self.evidence.likelihood.log_prob(f, y) / len(x)
+        evidence = self.evidence
+        loss = self.loss(f, y) if evidence is None else -evidence.likelihood.log_prob(f, y) / len(x)
         self.weights.zero_grad()
         loss.backward()
         if self.evidence is not None:

@@ -36,6 +36,14 @@ BETWEEN_CLIMBS = 4000
 """Inputs to train on between two steps up the evidence, unless told: their cost is then under half of training's."""
 
 
+AT_LEAST_ONE = ("samples", "samples_eval", "epochs", "batch", "evidence_images", "eta_images")
+NOT_NEGATIVE = (
+    *("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "delta_rate", "checkpoint_seconds"),
+    *("burn_in", "evidence_every", "evidence_samples", "eta_steps", "delta_steps"),
+    *("settle_window", "settle_eta", "settle_evidence", "evaluate_every", "seed"),
+)
+
+
 @dataclass(frozen=True)
 class LearnConfig(Record):
     """Every setting of a run except its data."""
@@ -121,28 +129,9 @@ class LearnConfig(Record):
         choose("method", self.method, METHOD_DEFAULTS)
         choose("optimizer", self.optimizer, OPTIMIZERS)
         choose("evidence", self.evidence, EVIDENCES)
-        for name in (
-            "samples",
-            "samples_eval",
-            "epochs",
-            "batch",
-            "evidence_every",
-            "evidence_images",
-            "eta_images",
-        ):
+        for name in AT_LEAST_ONE:
             _at_least(name, getattr(self, name), 1)
-        for name in ("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "checkpoint_seconds"):
-            _at_least(name, getattr(self, name), 0)
-        for name in (
-            "settle_window",
-            "evaluate_every",
-            "evidence_every",
-            "burn_in",
-            "eta_steps",
-            "settle_eta",
-            "settle_evidence",
-            "seed",
-        ):
+        for name in NOT_NEGATIVE:
             _at_least(name, getattr(self, name), 0)
 
     def climbs(self, epoch: int, N: int) -> int:
