@@ -9,6 +9,8 @@ from augury import __version__
 from augury.cli.console import say_error
 from augury.cli.data import app as data_app
 from augury.cli.learn import HELP, learn
+from augury.cli.reproduce import HELP as REPRODUCE_HELP
+from augury.cli.reproduce import reproduce
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -36,6 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(help=HELP, epilog=EXIT_CODES)(learn)
+app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
 app.add_typer(data_app, name="data")
 
 

@@ -1,0 +1,1 @@
+"""Paper A: Invariance Learning in Deep Neural Networks with Differentiable Laplace Approximations."""
