@@ -1,6 +1,6 @@
 """The model under audit, whatever it is, made one thing: from inputs [B, ...] to finite logits [B, C]."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ class Model:
         Outputs that it must have at least: one per class, or per dimension of a regression's target.
     """
 
-    def __init__(self, call: Callable[[Tensor], Any], smallest: int = 1) -> None:
+    def __init__(self, call: Any, smallest: int = 1) -> None:
         if isinstance(call, type) or not callable(call):
             what = f"the class {call.__name__}" if isinstance(call, type) else type(call).__name__
             raise InputError(

@@ -22,6 +22,8 @@ Move = Callable[[Tensor], Tensor]
 class Comparison:
     """What a batch of inputs and their views have shown."""
 
+    views: Float[Tensor, "B S ..."]
+    """The views."""
     f: Float[Tensor, "B C"]
     """Logits of the inputs."""
     f_g: Float[Tensor, "B S C"]
@@ -63,29 +65,31 @@ def compare(
     Comparison
         The measures, view by view.
     """
-    copies = x[:, None].expand(-1, S, *x.shape[1:])
+    copies = x[:, None].expand(-1, S, *x.shape[1:]).detach()
     m: Tensor | None = None
     m_g: Tensor | None = None
     if saliency == "gradient":
-        f, m = _with_gradient(model, x)
-        flat, m_g = _with_gradient(lambda views: model(move(views).flatten(0, 1)), copies)
+        _, f, m = _with_gradient(model, x.detach(), lambda x: x)
+        views, flat, m_g = _with_gradient(model, copies, lambda x: move(x).flatten(0, 1))
     else:
         with torch.no_grad():
-            f, flat = model(x), model(move(copies).flatten(0, 1))
+            views = move(copies).flatten(0, 1)
+            f, flat = model(x), model(views)
         if saliency is not None:
             m, m_g = _by_captum(saliency, model, x, move, copies, f, flat)
-    f_g = flat.unflatten(0, (len(x), S))
+    f_g, views = (rows.unflatten(0, (len(x), S)) for rows in (flat, views))
     SI = None if m is None or m_g is None else similarity(m, m_g)
     agree = f_g.argmax(-1) == f.argmax(-1)[:, None]
-    return Comparison(f, f_g, logit_error(f, f_g), distribution_error(f, f_g), agree, SI, m, m_g)
+    return Comparison(views, f, f_g, logit_error(f, f_g), distribution_error(f, f_g), agree, SI, m, m_g)
 
 
-def _with_gradient(model: Logits, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return logits and the gradient of the largest, in one pass forth and one back."""
+def _with_gradient(model: Logits, x: Tensor, move: Move) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the views of x, their logits and the gradient in x of the largest: one pass forth and one back."""
     with torch.enable_grad():
-        x = x.detach().requires_grad_()
-        f = model(x)
-        return f.detach(), gradient_of_largest(f, x)
+        x = x.requires_grad_()
+        views = move(x)
+        f = model(views)
+        return views.detach(), f.detach(), gradient_of_largest(f, x)
 
 
 def _by_captum(

@@ -37,9 +37,10 @@ class Tally:
         self.membership = orbit.membership()
         self.by_class = Moments(groups, 1 + len(orbit.levels), 4)
         self.logits: Moments | None = None
+        self.right = Moments(1, 2)
         self.probabilities, self.has_SI = probabilities, True
 
-    def add(self, seen: Comparison, group: Int[Tensor, " B"]) -> None:
+    def add(self, seen: Comparison, group: Int[Tensor, " B"], labelled: bool = False) -> None:
         """Take a batch.
 
         Parameters
@@ -48,7 +49,14 @@ class Tally:
             What it has shown.
         group
             The class of each input.
+        labelled
+            Whether these classes are labels that the model's outputs stand for.
         """
+        everything = torch.zeros_like(group)
+        if labelled:
+            right = seen.f.argmax(-1) == group
+            right_moved = (seen.f_g.argmax(-1) == group[:, None]).double().mean(1)
+            self.right.add(torch.stack([right.double(), right_moved], dim=1), everything)
         self.has_SI = self.has_SI and seen.SI is not None
         SI = torch.zeros_like(seen.LI) if seen.SI is None else seen.SI
         values = torch.stack([seen.LI, seen.DI, seen.agree.to(seen.LI), SI], dim=-1).cpu().double()
@@ -57,12 +65,25 @@ class Tally:
         if self.logits is None:
             self.shift = seen.f.mean(0)  # far from 0, squares would lose the spread to rounding
             self.logits = Moments(1, seen.f.shape[1])
-        self.logits.add(seen.f - self.shift, torch.zeros_like(group))
+        self.logits.add(seen.f - self.shift, everything)
 
     @property
     def images(self) -> int:
         """How many inputs have been seen."""
         return int(self.by_class.n.sum())
+
+    def accuracy(self) -> tuple[float | None, float | None]:
+        """Return the share of right answers.
+
+        Returns
+        -------
+        tuple
+            On the inputs, and on their views; None without labels.
+        """
+        if not self.right.n.any():
+            return None, None
+        plain, moved = self.right.mean().tolist()
+        return plain, moved
 
     def spread(self) -> float:
         """Return the mean squared distance between the logits of two inputs.

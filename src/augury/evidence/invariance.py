@@ -97,4 +97,5 @@ def similarity(m: Float[Tensor, "B *shape"], m_g: Float[Tensor, "B S *shape"]) -
     norm, norm_g = torch.linalg.vector_norm(m, dim=1)[:, None], torch.linalg.vector_norm(m_g, dim=2)
     size = norm * norm_g
     both_zero = (norm == 0) & (norm_g == 0)
-    return torch.where(size > 0, dot / size.clamp(min=torch.finfo(size.dtype).tiny), both_zero.to(size))
+    cosine = (dot / size.clamp(min=torch.finfo(size.dtype).tiny)).clamp(-1.0, 1.0)  # rounding may pass 1
+    return torch.where(size > 0, cosine, both_zero.to(size))

@@ -1,0 +1,107 @@
+"""What is audited: inputs, with labels where there are some, from any kind of data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from augury.core.errors import InputError, choose
+from augury.core.rng import generator
+from augury.data.dataset import Dataset
+
+PARTS = ("test", "train")
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A set of inputs to ask a model about."""
+
+    x: Float[Tensor, "N ..."]
+    """The inputs."""
+    y: Shaped[Tensor, " N"] | None
+    """Class labels; None where there are none, or for regression."""
+    class_names: tuple[str, ...]
+    """A name for each class; empty where there are no labels."""
+    kind: str
+    """"image", "signal", ..., as in `Dataset`."""
+    regression: bool
+    """Whether the outputs are numbers and not logits."""
+    n_outputs: int
+    """Outputs that a model of these data has; 1 where nobody knows."""
+    source: str
+    """Where they come from."""
+
+    def sample(self, n: int | None, seed: int) -> "Inputs":
+        """Return n of the inputs, drawn at random; all where there are no more.
+
+        Parameters
+        ----------
+        n
+            How many; None for all.
+        seed
+            Seed of the draw.
+
+        Returns
+        -------
+        Inputs
+            The sample.
+        """
+        if n is None or n >= len(self.x):
+            return self
+        keep = torch.randperm(len(self.x), generator=generator(seed))[:n]
+        y = None if self.y is None else self.y[keep]
+        return Inputs(
+            self.x[keep], y, self.class_names, self.kind, self.regression, self.n_outputs, self.source
+        )
+
+
+def read_inputs(data: Any, part: str = "test") -> Inputs:
+    """Return the inputs of anything that holds some.
+
+    Parameters
+    ----------
+    data
+        A tensor of inputs without labels, a `Dataset`, or anything that `augury.data.load.load` reads.
+    part
+        "test" or "train"; a set without test inputs gives its training inputs.
+
+    Returns
+    -------
+    Inputs
+        At least two inputs: one has no standard error.
+    """
+    choose("part", part, PARTS)
+    inputs = _unlabelled(data) if isinstance(data, Tensor) else _labelled(data, part)
+    if len(inputs.x) < 2:
+        raise InputError(
+            f"an audit needs at least two inputs, for a standard error and the spread of the logits; "
+            f"got {len(inputs.x)} ({inputs.source}). A few hundred give figures worth reading."
+        )
+    return inputs
+
+
+def _unlabelled(x: Tensor) -> Inputs:
+    if x.ndim < 2 or not x.is_floating_point():
+        raise InputError(
+            f"inputs must be floats [N, ...]; got {x.dtype} of shape {list(x.shape)}. Scale pixels to [0, 1] first."
+        )
+    if not bool(torch.isfinite(x).all()):
+        raise InputError("inputs must be finite; some are NaN or infinite. Remove or repair them.")
+    three = "points" if x.shape[-1] == 3 else "signal"
+    kind = {4: "image", 3: three, 2: "coordinates" if x.shape[-1] == 2 else "features"}.get(
+        x.ndim, "features"
+    )
+    return Inputs(x, None, (), kind, False, 1, "a tensor of inputs")
+
+
+def _labelled(data: Any, part: str) -> Inputs:
+    if not isinstance(data, Dataset):
+        from augury.data.load import load  # readers for every format: only where the data are not read yet
+
+        data = load(data)
+    x, y = (data.x_test, data.y_test) if part == "test" and len(data.x_test) else (data.x_train, data.y_train)
+    regression = data.task == "regression"
+    labels = None if regression else y
+    return Inputs(x, labels, data.class_names, data.kind, regression, data.n_outputs, data.source)
