@@ -32,6 +32,8 @@ MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
 
 OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "none")
+FEWEST_CLIMBS = 12
+"""Steps up the evidence in a run, unless told: fewer do not carry a width from nothing to half a turn."""
 BETWEEN_CLIMBS = 4000
 """Inputs to train on between two steps up the evidence, unless told: their cost is then under half of training's."""
 
@@ -83,7 +85,7 @@ class LearnConfig(Record):
     burn_in: int = 2
     """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
     evidence_every: int = 0
-    """Training data seen between two steps up the evidence, in epochs; 0 for about every 4,000 inputs."""
+    """Epochs between two steps up the evidence; 0 for about every 4,000 inputs, and twelve times at least."""
     evidence_images: int = 500
     """Most data behind the factors of one step; a sample is scaled up."""
     evidence_samples: int = 0
@@ -149,7 +151,8 @@ class LearnConfig(Record):
         int
             None in the epochs between; several where an epoch holds many data.
         """
-        every = self.evidence_every or max(1, round(BETWEEN_CLIMBS / N))
+        often_enough = (self.epochs - self.burn_in) // FEWEST_CLIMBS
+        every = self.evidence_every or max(1, min(round(BETWEEN_CLIMBS / N), often_enough))
         times = max(1, round(N / BETWEEN_CLIMBS)) if self.evidence_every == 0 else 1
         beyond = epoch - self.burn_in
         due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
