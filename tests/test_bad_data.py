@@ -106,6 +106,13 @@ def test_pixels_that_are_not_finite(bad, part):
     )
 
 
+def test_a_record_checks_its_inputs_too():
+    x, y = torch.zeros(3, 2), torch.tensor([0, 1, 0])
+    x[2, 1] = torch.nan
+    with pytest.raises(InputError, match="test: inputs must be finite; example 2"):
+        Dataset(torch.zeros(3, 2), y, x, y, kind="coordinates")
+
+
 def test_large_finite_values_are_not_called_infinite():
     x = np.full((4, 2), 3e38, np.float32)
     assert load((x, [0, 1, 0, 1]), test_fraction=0.0).x_train.max() == np.float32(3e38)
