@@ -1,0 +1,186 @@
+"""`augury audit`: the options, and all that can be refused before torch is loaded."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from augury.audit.settings import AuditConfig
+from augury.cli.console import err
+from augury.core.errors import InputError, choose
+from augury.models.catalog import NETWORKS
+
+ASKED, DEPTH, OUTPUT = "What is asked", "How thoroughly", "What is shown"
+
+FIGURES = ("LI", "LI_relative", "DI", "SI", "agreement", "sigma_max_jacobian", "sigma_max_relative")
+"""What a limit can be set on."""
+
+BEYOND_LIMIT = 3
+"""Exit code where a limit is passed."""
+
+
+def _option(*names: str, help: str, panel: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False)
+
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A run folder, a .pt2 of torch.export, a .safetensors with --architecture, or package.module:callable.",
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="A named set, a folder with one sub-folder per class, or an .npz."),
+]
+Group = Annotated[
+    str | None,
+    _option(
+        "--group",
+        "-g",
+        help="What the model should not see: C4, T3, flip_x, rotation, translation, scale, color, ... "
+        "Default: what a run has learned.",
+        panel=ASKED,
+    ),
+]
+Widths = Annotated[
+    list[str] | None,
+    _option("--width", "-w", help="How far to go, such as rotation=30; may be repeated.", panel=ASKED),
+]
+Drift = Annotated[
+    list[str] | None,
+    _option("--drift", help="Other data to ask on, read like DATA; may be repeated.", panel=ASKED),
+]
+Corruptions = Annotated[
+    bool,
+    _option(
+        "--corruptions/--no-corruptions",
+        help="Ask on corrupted copies of DATA too. Default: yes.",
+        panel=ASKED,
+    ),
+]
+Architecture = Annotated[
+    str | None,
+    _option("--architecture", help=f"The network of a .safetensors: {', '.join(NETWORKS)}.", panel=ASKED),
+]
+Part = Annotated[
+    str | None, _option("--part", help="test or train. Default: test, where there is one.", panel=ASKED)
+]
+Images = Annotated[
+    int | None, _option("--images", help="So many inputs, drawn at random. Default: all.", panel=DEPTH)
+]
+Levels = Annotated[
+    int | None,
+    _option("--levels", help=f"Steps of strength. Default: {AuditConfig.levels}.", panel=DEPTH),
+]
+Saliency = Annotated[
+    str | None,
+    _option(
+        "--saliency",
+        help="gradient (paper D), or captum's integrated_gradients, input_x_gradient, feature_ablation.",
+        panel=DEPTH,
+    ),
+]
+Seed = Annotated[int, _option("--seed", help="Everything random follows from it. Default: 0.", panel=DEPTH)]
+FailAbove = Annotated[
+    list[str] | None,
+    _option(
+        "--fail-above",
+        help=f"Exit with {BEYOND_LIMIT} if a figure is larger, such as LI=0.5; may be repeated.",
+        panel=OUTPUT,
+    ),
+]
+FailBelow = Annotated[
+    list[str] | None,
+    _option(
+        "--fail-below",
+        help=f"Exit with {BEYOND_LIMIT} if a figure is smaller, such as SI=0.95; may be repeated.",
+        panel=OUTPUT,
+    ),
+]
+Pictures = Annotated[
+    Path | None,
+    _option("--pictures", help="Write the worst inputs and their saliency maps to a .png.", panel=OUTPUT),
+]
+Json = Annotated[
+    bool, _option("--json", help="Print one JSON object on standard output, nothing else.", panel=OUTPUT)
+]
+Quiet = Annotated[bool, _option("--quiet", "-q", help="No progress bar, no remarks.", panel=OUTPUT)]
+
+HELP = f"""
+Ask whether a model's invariance is genuine, or holds on its training data only.
+
+Measures how far logits (LI), predictions (DI, agreement) and saliency maps
+(SI) of inputs and of their views differ, what interpolation alone would
+cost, and whether it still holds on other data.
+
+\b
+augury audit runs/a mnist5k -g C4                      a run of augury learn
+augury audit model.pt2 photos/ -g rotation             a torch.export program
+augury audit w.safetensors mnist -g T3 --architecture mlp5
+augury audit my.models:net mnist -g C4 --drift fashion_mnist
+augury audit runs/a mnist5k -g C4 --fail-above LI=0.5  exit code {BEYOND_LIMIT} beyond it
+"""
+
+
+def audit(
+    model: Source,
+    data: Data,
+    group: Group = None,
+    width: Widths = None,
+    drift: Drift = None,
+    corruptions: Corruptions = True,
+    architecture: Architecture = None,
+    part: Part = None,
+    images: Images = None,
+    levels: Levels = None,
+    saliency: Saliency = None,
+    seed: Seed = 0,
+    fail_above: FailAbove = None,
+    fail_below: FailBelow = None,
+    pictures: Pictures = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check what was asked, then do it; see `HELP`."""
+    given = {"part": part, "images": images, "levels": levels, "saliency": saliency}
+    settings = {name: value for name, value in given.items() if value is not None}
+    AuditConfig.of(**settings, corruptions=corruptions, seed=seed)
+    if architecture is not None:
+        choose("architecture", architecture, NETWORKS)
+    if pictures is not None and pictures.suffix != ".png":
+        raise InputError(f"--pictures must name a .png; got {pictures}.")
+    above, below = _limits(fail_above), _limits(fail_below)
+    widths = {name: _number(name, value) for name, value in map(_pair, width or [])}
+    from augury.cli.auditing import Request, carry_out
+
+    request = Request(
+        model, data, group, widths, drift or [], architecture,
+        {**settings, "corruptions": corruptions, "seed": seed}, above, below, pictures,
+    )  # fmt: skip
+    try:
+        passed = carry_out(request, as_json=json, quiet=quiet)
+    except KeyboardInterrupt:
+        err.print("Interrupted.", style="yellow")
+        raise typer.Exit(130) from None
+    if not passed:
+        raise typer.Exit(BEYOND_LIMIT)
+
+
+def _limits(texts: list[str] | None) -> dict[str, float]:
+    return {choose("figure", name, FIGURES): _number(name, value) for name, value in map(_pair, texts or [])}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise InputError(f"a limit or a width must read name=value, such as LI=0.5; got '{text}'.")
+    return name.strip(), value.strip()
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"{name} must be a number; got '{text}'.") from error
