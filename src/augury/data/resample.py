@@ -94,6 +94,17 @@ def resample(x: Float[Tensor, "N C H W"], T: Float[Tensor, "N 3 3"]) -> Float[Te
     step = max(1, _PIXELS_AT_ONCE // (C * H * W))
     for start in range(0, len(x), step):
         part = slice(start, start + step)
-        grid = F.affine_grid(maps[part], list(x[part].shape), align_corners=False)
+        grid = _grid(maps[part], H, W)
         out[part] = F.grid_sample(x[part], grid, mode="bilinear", padding_mode="zeros", align_corners=False)
     return out
+
+
+def _grid(maps: Tensor, H: int, W: int) -> Tensor:
+    """Do what `F.affine_grid` does, as sums of rows and columns: several times faster on small images."""
+    x, y = ((torch.arange(n, dtype=maps.dtype) * 2 + 1) / n - 1 for n in (W, H))
+    grid = maps.new_empty(len(maps), H, W, 2)
+    for i in range(2):
+        rows = maps[:, i, 1, None] * y + maps[:, i, 2, None]
+        columns = maps[:, i, 0, None] * x
+        torch.add(rows[:, :, None], columns[:, None, :], out=grid[..., i])
+    return grid
