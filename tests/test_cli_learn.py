@@ -45,7 +45,7 @@ def test_the_table_shows_every_width_and_both_accuracies(npz, augury, tmp_path):
     for name in NAMES:
         assert name in out
     assert "deg" in out and "px" in out
-    assert len(re.findall(r"\d+\.\d %", out)) == 2 and "plain" in out and "augerino" in out
+    assert len(re.findall(r"\d+\.\d %", out)) == 2 and "plain" in out and "lila" in out
     files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == files | {"baseline"}
     assert {path.name for path in (tmp_path / "a" / "baseline").iterdir()} == files
@@ -58,10 +58,11 @@ def test_json_is_one_object_and_nothing_else(npz, augury):
     assert list(result["widths"]) == NAMES
     assert set(result["widths"]["rotation"]) == {"value", "unit", "low", "high", "verdict", "planted"}
     assert result["widths"]["rotation"]["unit"] == "deg" and result["widths"]["rotation"]["planted"] is None
-    assert 0 <= result["test_accuracy"] <= 1 and result["log_evidence"] is None
+    assert 0 <= result["test_accuracy"] <= 1 and result["log_evidence"] < 0
+    assert result["log_evidence_without"] == result["baseline"]["log_evidence"]
     assert result["seconds"] > 0 and result["run"] == "a"
     assert 0 <= result["baseline"]["test_accuracy"] <= 1
-    assert "augerino" in err  # the bar is on standard error
+    assert "lila" in err  # the bar is on standard error
 
 
 def test_the_planted_truth_stands_beside_what_was_learned(augury, tmp_path, monkeypatch):
@@ -99,7 +100,7 @@ def test_runs_without_a_name_get_one_each(npz, augury):
     folders = [
         json.loads(augury("learn", npz, *QUICK, "--json", "--no-baseline")[1])["run"] for _ in range(3)
     ]
-    assert folders == ["runs/digits-augerino", "runs/digits-augerino-2", "runs/digits-augerino-3"]
+    assert folders == ["runs/digits-lila", "runs/digits-lila-2", "runs/digits-lila-3"]
 
 
 def test_an_existing_folder_is_refused_overwritten_or_resumed(npz, augury):

@@ -5,7 +5,9 @@ import math
 import pytest
 import torch
 
+from augury.core.errors import RunError
 from augury.core.rng import generator
+from augury.curvature.factors import Factor
 from curvature_cases import case, fitted
 from reference.blocks import posterior_precision
 
@@ -81,3 +83,23 @@ def test_prior_counts_every_learned_number_once(name, prior, kind):
             log_p = torch.distributions.Normal(0.0, sd).log_prob(p.detach())
             expected = expected + (log_p + math.log(2 * math.pi) / 2).sum()
     torch.testing.assert_close(structure.log_prior(delta), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_a_factor_that_does_not_converge_in_float32_is_taken_in_float64(monkeypatch):
+    rows = torch.randn(3, 20, generator=torch.Generator().manual_seed(0))
+    matrix = (rows.T @ rows)[None]
+    eigh = torch.linalg.eigh
+
+    def fails_in_float32(matrix):
+        if matrix.dtype == torch.float32:
+            raise torch.linalg.LinAlgError("did not converge")
+        return eigh(matrix)
+
+    monkeypatch.setattr(torch.linalg, "eigh", fails_in_float32)
+    factor = Factor.of(matrix)
+    torch.testing.assert_close(factor.with_values(factor.values), matrix, rtol=1e-4, atol=1e-4)
+
+
+def test_a_curvature_that_is_not_finite_is_said_to_be_so():
+    with pytest.raises(RunError, match="not finite"):
+        Factor.of(torch.full((1, 2, 2), torch.nan))

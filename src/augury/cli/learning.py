@@ -1,6 +1,6 @@
 """What `augury learn` does once its options are known to be sound; loads torch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from augury.data.load import load
 from augury.methods.learn import Learned, learn
 from augury.records import Invariance
 from augury.training.progress import Progress
-from augury.training.run_folder import BASELINE
+from augury.training.run_folder import BASELINE, RunFolder
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,10 @@ def carry_out(request: Request, *, baseline: bool, as_json: bool, quiet: bool) -
     runs = [learned.invariance]
     if baseline:
         shared = {name: getattr(learned.config, name) for name in SHARED}
-        runs.append(_train(request, data, "plain", shared, request.folder / BASELINE, quiet).invariance)
+        plain = _train(request, data, "plain", shared, request.folder / BASELINE, quiet).invariance
+        with_evidence = replace(runs[0], log_evidence_without=plain.log_evidence)
+        RunFolder(request.folder).write_invariance(with_evidence)
+        runs = [with_evidence, plain]
     if as_json:
         print_json(as_object(runs, len(data.skipped)))
         return
@@ -93,6 +96,18 @@ SHARED = (
     "weight_decay",
     "device",
     "seed",
+    "burn_in",
+    "evidence",
+    "evidence_every",
+    "evidence_images",
+    "structure",
+    "output",
+    "positions",
+    "prior",
+    "delta",
+    "delta_rate",
+    "delta_steps",
+    "batchnorm",
 )
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
@@ -130,6 +145,6 @@ def as_object(runs: list[Invariance], skipped: int) -> dict[str, Any]:
     if len(runs) > 1:
         baseline = {
             name: getattr(runs[1], name)
-            for name in ("method", "test_accuracy", "test_error", "seconds", "run")
+            for name in ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")
         }
     return {**runs[0].to_json(), "baseline": baseline, "skipped": skipped}

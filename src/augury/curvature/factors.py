@@ -8,10 +8,24 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from augury.core.errors import RunError
 from augury.curvature.structure import Statistics
 
 Rows = dict[str, Float[Tensor, "groups m d"]]
 """Rows by the statistic that is the sum of their outer products."""
+
+
+def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    # In float32 the routine may not converge where few data leave most eigenvalues at zero; in float64 it does.
+    if not matrix.isfinite().all():
+        raise RunError(
+            "the curvature is not finite: the network's activations or gradients overflow. Lower the rate."
+        )
+    try:
+        values, vectors = torch.linalg.eigh(matrix)
+    except torch.linalg.LinAlgError:
+        values, vectors = torch.linalg.eigh(matrix.double())
+    return values, vectors.to(matrix)
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ class Factor:
 
         The eigenvalues are kept in float64: the log-determinant sums a million logarithms.
         """
-        values, vectors = torch.linalg.eigh(matrix)
+        values, vectors = _eigh(matrix)
         return cls(values.clamp(min=0).double(), vectors)
 
     def with_values(self, values: Float[Tensor, "groups d"]) -> Float[Tensor, "groups d d"]:
