@@ -9,7 +9,7 @@ demo: .venv/.demo_installed  ## learn the rotation planted in real digits
 	$(BIN)/augury learn mnist5k --variant rotated --run runs/demo --overwrite
 
 test: lint  ## lint, types, layers, then every test
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 lint: .venv/.test_installed
 	$(BIN)/ruff check .
