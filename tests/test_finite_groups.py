@@ -157,3 +157,20 @@ def test_a_negative_step_ends_at_zero_not_on_the_other_side():
         group.eta.fill_(-0.2)
     group.project_()
     assert group.eta.item() == 0
+
+
+@pytest.mark.parametrize("relaxation", ["soft", "straight_through"])
+@pytest.mark.parametrize("group", [Flip, CyclicRotation], ids=["flip_x", "C4"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_chance_is_learned_from_zero(group, relaxation, symmetric):
+    # Targets are means over the orbit (full invariance is right) or the images themselves (none is).
+    transform, x = group(relaxation=relaxation), images(5, 5).float()
+    target = transform.orbit(x).mean(1) if symmetric else x
+    optimiser = torch.optim.Adam(transform.parameters(), lr=0.03)
+    for step in range(120):
+        optimiser.zero_grad()
+        (transform(x, 60, generator(step)).mean(1) - target).square().mean().backward()
+        optimiser.step()
+        transform.project_()
+    share = transform.eta.item() / transform.specs[0].upper
+    assert share > 0.85 if symmetric else share < 0.1
