@@ -1,12 +1,26 @@
 """Every paper and what can be reproduced of it."""
 
 from augury.papers.item import Paper
+from augury.papers.lila.ablation import ABLATION
+from augury.papers.lila.figure1 import FIGURE1
+from augury.papers.lila.figure2 import FIGURE2
+from augury.papers.lila.figure3 import FIGURE3
 from augury.papers.lila.recovery import RECOVERY
+from augury.papers.lila.table1 import TABLE1
+from augury.papers.lila.table2 import TABLE2
 
 PAPERS = {
     "lila": Paper(
         "Invariance Learning in Deep Neural Networks with Differentiable Laplace Approximations",
-        {"recovery": RECOVERY},
+        {
+            "recovery": RECOVERY,
+            "table1": TABLE1,
+            "table2": TABLE2,
+            "figure1": FIGURE1,
+            "figure2": FIGURE2,
+            "figure3": FIGURE3,
+            "ablation": ABLATION,
+        },
     ),
 }
 """Papers by the name that `augury reproduce` knows."""

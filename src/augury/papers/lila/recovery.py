@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from augury.papers.cell import Cell, Result
 from augury.papers.item import Item
+from augury.papers.lila.compare import comparison
 from augury.papers.lila.published import TABLE_1, printed
 from augury.papers.lila.settings import METHODS, VARIANTS, digits, settings
 from augury.papers.lila.truth import LARGE, NEAR_ZERO, RECOVERED, recovered
@@ -42,7 +43,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
     """
     data = digits(scale)
     images = min(IMAGES[scale], SHIPPED) if data == "mnist5k" else IMAGES[scale]
-    models = ("mlp5",) if scale == "quick" else ("mlp", "cnn")
+    models = ("cnn",) if scale == "quick" else ("mlp", "cnn")
     variants = ("rotated", "original") if scale == "quick" else VARIANTS
     epochs = 1000 if scale == "paper" else None
     return [
@@ -92,6 +93,7 @@ def write(results: Sequence[Result]) -> str:
         *(f"- {variant}: {words}" for variant, (words, _) in RECOVERED.items()),
         f"\nNear 0: {_listed(NEAR_ZERO, 'at most')}. Large: {_listed(LARGE, 'at least')}.\n",
         scores,
+        comparison(results),
     ])
 
 

@@ -28,11 +28,11 @@ QUICK = {
 }
 
 SMALL = {
-    "epochs": 30,
+    "epochs": 20,
     "samples": 8,
-    "batch": 125,
-    "evidence_images": 1000,
-    "eta_images": 125,
+    "batch": 100,
+    "evidence_images": 500,
+    "eta_images": 64,
     "eta_steps": 12,
     "evidence_every": 1,
     "burn_in": 2,
@@ -137,3 +137,31 @@ def digits(scale: str) -> str:
         "mnist" or "mnist5k".
     """
     return "mnist" if scale == "paper" or (scale == "small" and find("mnist")) else "mnist5k"
+
+
+TOY: dict[str, dict[str, Any]] = {
+    "quick": {**QUICK, "evidence_images": 200, "batch": 50},
+    "small": {
+        "epochs": 100,
+        "samples": 20,
+        "samples_eval": 100,
+        "batch": 50,
+        "evidence_images": 200,
+        "eta_images": 50,
+        "eta_steps": 4,
+        "evidence_every": 1,
+        "burn_in": 10,
+    },
+    "paper": {
+        **_PAPER,
+        "epochs": 1000,
+        "samples": 100,
+        "samples_eval": 100,
+        "batch": 200,
+        "evidence_images": 200,
+        "eta_images": 200,
+        "eta_steps": 1,
+        "eta_rate_end": 0.05,
+    },
+}
+"""For 200 points in the plane and an MLP of 50 units, by scale."""
