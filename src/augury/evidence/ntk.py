@@ -34,7 +34,7 @@ from augury.curvature.ntk import Kernel, Precisions, Subset, log_det, refuse_dro
 from augury.curvature.ntk_exact import Exact
 from augury.curvature.ntk_reduced import Reduced
 from augury.curvature.tape import record, refuse_batch_coupling
-from augury.evidence.likelihoods import Likelihood
+from augury.evidence.likelihood import Likelihood
 from augury.models.orbit import OrbitAverage
 
 KERNELS = ("auto", "exact", "reduced")
@@ -209,6 +209,7 @@ class NtkBound:
             views = self.model.views(x, rng, S)
         subsets = self._subsets(views, S, rng, every_output)
         f, stacks = self.kernel.group(views, S, self.likelihood.root, subsets, graph)
+        self.likelihood.check(f, y)
         scale = self.likelihood.scale("ggn").to(stacks[0])
         log_dets = [
             log_det(scale * torch.einsum("l,lij->ij", delta.to(stack).reciprocal(), stack))
