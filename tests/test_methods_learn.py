@@ -27,7 +27,7 @@ def images(n: int = 12, size: int = 12) -> Dataset:
 
 
 def test_the_result_has_widths_with_the_planted_truth_the_model_and_the_metrics():
-    result = learn(images(), epochs=1, samples=2, samples_eval=2)
+    result = learn(images(), method="augerino", epochs=1, samples=2, samples_eval=2)
     widths = result.invariance.widths
     assert list(widths) == ["translate_x", "translate_y", "rotation", "scale_x", "scale_y", "shear"]
     assert widths["rotation"].planted == 180.0 and widths["rotation"].unit == "deg"
@@ -46,9 +46,10 @@ def test_a_module_of_ones_own_is_trained_in_place():
 
 
 def test_the_network_suits_the_data_unless_named():
-    assert learn(coordinates(), **QUICK).config.model == "toy_mlp"
-    assert learn(images(size=6), **QUICK).config.model == "mlp"
-    assert learn(images(), model="mlp", **QUICK).config.model == "mlp"
+    assert learn(coordinates(), method="plain", **QUICK).config.model == "toy_mlp"
+    assert learn(images(size=6), method="plain", **QUICK).config.model == "mlp"
+    assert learn(images(), method="plain", **QUICK).config.model == "cnn"
+    assert learn(images(), model="mlp", method="plain", **QUICK).config.model == "mlp"
 
 
 def test_a_transformation_of_ones_own():
@@ -81,7 +82,7 @@ def test_augerino_finds_that_rings_may_be_turned():
     x = torch.stack([radius * angle.cos(), radius * angle.sin()], 1)
     y = torch.arange(300) % 2
     rings = Dataset(x[:200], y[:200], x[200:], y[200:], "coordinates", planted={"rotation": 180.0})
-    result = learn(rings, epochs=60, batch=50, eta_rate=0.02, eta_rate_end=0.02, samples=4)
+    result = learn(rings, method="augerino", epochs=60, batch=50, eta_rate=0.02, eta_rate_end=0.02, samples=4)
     assert result.invariance.widths["rotation"].value > 120.0
     assert result.invariance.test_accuracy > 0.97
 
@@ -193,7 +194,7 @@ def test_a_class_with_a_single_image_is_fine():
     y = torch.zeros(12, dtype=torch.int64)
     y[:1], y[1:6] = 2, 1
     alone = Dataset(data.x_train, y, data.x_test, data.y_test, class_names=data.class_names)
-    assert len(learn(alone, epochs=1, samples=2).metrics) == 1
+    assert len(learn(alone, method="augerino", epochs=1, samples=2).metrics) == 1
 
 
 def test_an_unwritable_run_folder_is_refused_before_training(tmp_path):

@@ -16,7 +16,7 @@ DEFAULT_METHOD = "lila"
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "plain": {"samples": 1, "samples_eval": 1},
     "augmented": {},
-    "augerino": {"eta_rate": 0.05, "sampling": "stratified", "epochs": 20},
+    "augerino": {"eta_rate": 0.1, "sampling": "stratified", "epochs": 15},
     "lila": {},
     "last_layer": {},
 }
