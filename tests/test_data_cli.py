@@ -27,12 +27,10 @@ def run(*arguments):
 def test_list_shows_what_is_there_and_how_to_get_the_rest(tmp_path):
     (tmp_path / "data").mkdir()
     np.savez(tmp_path / "data/mnist.npz", **four_arrays())
-    text = run("list").stdout
-    assert (
-        str(tmp_path / "data/mnist.npz") in text
-        and "augury data fetch cifar10" in text
-        and "built in" in text
-    )
+    text = "".join(run("list").stdout.split())  # a long path is broken over several lines of its cell
+    assert str(tmp_path / "data/mnist.npz") in text
+    assert "augurydatafetchcifar10" in text
+    assert "builtin" in text
 
 
 def test_list_as_json_is_one_object(tmp_path):
