@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.errors import InputError
+from augury.curvature.passes import rows_per_pass
 from augury.evidence.laplace import Fit, Laplace
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.models.modes import evaluating
@@ -50,7 +51,7 @@ class Evidence:
     samples
         Views per input; the model's own unless told.
     chunk
-        Views in one pass through the network: small ones stay in the cache, and bound the memory.
+        Views in one pass through the network, which bounds the memory; by the network's activations unless told.
     batchnorm
         "refuse", or "evaluate" to use the running statistics of BatchNorm layers.
     """
@@ -74,7 +75,7 @@ class Evidence:
         images: int = 1000,
         eta_images: int = 125,
         samples: int | None = None,
-        chunk: int = 1000,
+        chunk: int | None = None,
         batchnorm: str = "refuse",
     ) -> None:
         if not delta > 0:
@@ -91,7 +92,7 @@ class Evidence:
             eta_steps,
             delta_steps,
         )
-        self.rows = max(1, chunk // (samples or model.S_train))
+        self.chunk = chunk
         self.eta = [p for p in model.transform.parameters() if p.requires_grad and p.numel()]
         self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=eta_rate)
         closed_form = [self.log_delta, *self.likelihood.parameters()]
@@ -221,7 +222,9 @@ class Evidence:
         self.log_delta.copy_(state["log_delta"])
 
     def _chunks(self, x: Tensor, y: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
-        return zip(x.split(self.rows), y.split(self.rows), strict=True)
+        self.chunk = self.chunk or rows_per_pass(self.model.net, x[:1])
+        images = max(1, self.chunk // (self.samples or self.model.S_train))
+        return zip(x.split(images), y.split(images), strict=True)
 
     def _fit(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Fit:
         return self.laplace.fit(self._chunks(x, y), _seeds(rng), self.samples, self.N)
