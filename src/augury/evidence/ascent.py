@@ -169,11 +169,7 @@ class Evidence:
         float
             log p(D).
         """
-        parts = [
-            (x, y)
-            for xs, ys in batches
-            for x, y in zip(xs.split(self.rows), ys.split(self.rows), strict=True)
-        ]
+        parts = (part for x, y in batches for part in self._chunks(x, y))
         with evaluating(self.model.net, self.batchnorm):
             fit = self.laplace.fit(parts, _seeds(rng), self.samples)
             with torch.no_grad():
