@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 _PART_BYTES = 2**24
-"""Grid and views of one part of a batch; larger parts miss the cache, smaller ones wait for threads."""
+"""Grid and views of one part of a batch, per thread: larger parts miss the cache, smaller ones wait for threads."""
 
 
 def pixel_centres(n: int, like: Tensor) -> Float[Tensor, "{n}"]:
@@ -57,7 +57,8 @@ def _parts(x: Tensor, S: int) -> list[slice]:
     """Cut the batch so that the grid and the views of a part fit the cache; a GPU takes it whole."""
     B, C, H, W = x.shape
     bytes_per_image = S * H * W * (2 + C) * x.element_size()
-    n = max(torch.get_num_threads(), _PART_BYTES // bytes_per_image) if x.device.type == "cpu" else max(B, 1)
+    threads = torch.get_num_threads()
+    n = threads * max(1, _PART_BYTES // bytes_per_image) if x.device.type == "cpu" else max(B, 1)
     return [slice(start, start + n) for start in range(0, B, n)]
 
 
