@@ -226,3 +226,37 @@ def test_few_data_are_climbed_on_twelve_times_at_least():
 def test_the_evidence_is_climbed_as_often_as_one_says():
     config = LearnConfig.for_method("lila", epochs=10, burn_in=1, evidence_every=3)
     assert [e for e in range(1, 11) if config.climbs(e, 60_000)] == [4, 7, 10]
+
+
+class Gate(nn.Module):
+    """A layer that nobody covers: a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(2, 12, generator=generator(0)))
+        self.v = nn.Parameter(torch.randn(2, 12, generator=generator(1)))
+
+    def forward(self, x):
+        return torch.tanh(x @ self.w) * (1 + x @ self.v)
+
+
+def test_a_network_that_nobody_covers_learns_by_the_bound_and_says_so_otherwise():
+    net = nn.Sequential(Gate(), nn.Linear(12, 2))
+    settings = {
+        "method": "lila",
+        "samples": 8,
+        "epochs": 40,
+        "batch": 50,
+        "generators": ("rotation",),
+        "rate": 0.02,
+    }
+    with pytest.raises(InputError, match=r"Gate.*evidence='ntk'"):
+        learn(two_rings(100, True), model=net, **settings)
+    learned = learn(two_rings(100, True), model=net, evidence="ntk", eta_images=50, **settings)
+    assert learned.invariance.widths["rotation"].value > 120
+    assert learned.invariance.log_evidence < 0
+
+
+def test_the_bound_has_no_last_layer_form():
+    with pytest.raises(InputError, match="no last-layer form"):
+        learn(two_rings(20, True), method="last_layer", evidence="ntk", epochs=1)

@@ -13,7 +13,8 @@ import math
 import torch
 
 from augury.core.units import WidthSpec
-from augury.evidence.ascent import Evidence, some_of
+from augury.evidence.ascent import some_of
+from augury.methods.evidence_settings import AnyEvidence
 from augury.records import Width
 from augury.training.batches import Batches
 from augury.training.learner import widths_of
@@ -27,7 +28,7 @@ LARGEST = 500
 Z = 1.96
 
 
-def judged(evidence: Evidence, batches: Batches, rng: torch.Generator) -> dict[str, Width]:
+def judged(evidence: AnyEvidence, batches: Batches, rng: torch.Generator) -> dict[str, Width]:
     """Return every width with its interval and verdict.
 
     Parameters
@@ -55,7 +56,7 @@ def judged(evidence: Evidence, batches: Batches, rng: torch.Generator) -> dict[s
     return {spec.name: width_of(spec, value, p) for spec, value, p in rows}
 
 
-def eta_precision(evidence: Evidence, batches: Batches, rng: torch.Generator) -> list[float]:
+def eta_precision(evidence: AnyEvidence, batches: Batches, rng: torch.Generator) -> list[float]:
     """Return -d^2 log p(D) / d eta_k^2 for every width.
 
     Parameters

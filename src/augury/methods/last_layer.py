@@ -7,6 +7,7 @@ known to fail where the features below can absorb what the evidence should decid
 from torch import Tensor, nn
 
 from augury.curvature.tape import last_layer
+from augury.evidence.ascent import Evidence
 from augury.methods.lila import Lila
 from augury.training.config import LearnConfig
 from augury.training.schedule import Cosine
@@ -36,6 +37,7 @@ class LastLayer(Lila):
         self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int, example: Tensor
     ) -> None:
         super().__init__(net, transform, config, task, N, only=[last_layer(net, example)])
+        assert isinstance(self.evidence, Evidence)  # make_evidence refuses the bound with `only`
         bayesian = {p for block in self.evidence.laplace.structure.blocks for p in block.parameters}
         others = [p for p in net.parameters() if p.requires_grad and p not in bayesian]
         for group in self.weights.param_groups:

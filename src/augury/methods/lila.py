@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from augury.evidence.ascent import Evidence
-from augury.methods.evidence_settings import make_evidence
+from augury.methods.evidence_settings import AnyEvidence, make_evidence
 from augury.methods.interval import judged
 from augury.methods.optimizers import for_weights
 from augury.models.orbit import OrbitAverage
@@ -57,7 +56,7 @@ class Lila(Learner):
         self.config = config
         self.model = OrbitAverage(net, transform, config.samples, config.samples_eval)
         self.weights = for_weights(net, config, weight_decay=0.0)
-        self.evidence: Evidence = make_evidence(self.model, config, task, N, only)
+        self.evidence: AnyEvidence = make_evidence(self.model, config, task, N, only)
         self.cosines = [
             Cosine(self.weights, config.rate_end),
             Cosine(self.evidence.eta_optimizer, config.eta_rate_end),

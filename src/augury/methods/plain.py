@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from augury.evidence.ascent import Evidence
-from augury.methods.evidence_settings import make_evidence
+from augury.methods.evidence_settings import AnyEvidence, make_evidence
 from augury.methods.optimizers import for_weights
 from augury.models.orbit import OrbitAverage
 from augury.records import Width
@@ -48,7 +47,7 @@ class Plain(Learner):
         self.model, self.config = net, config
         self.specs = () if transform is None else transform.specs
         self.loss = LOSSES[task]
-        self.evidence: Evidence | None = None
+        self.evidence: AnyEvidence | None = None
         if config.evidence != "none":
             self.evidence = make_evidence(OrbitAverage(net, Identity(), 1, 1), config, task, N)
         self.weights = for_weights(net, config, 0.0 if self.evidence else config.weight_decay)
