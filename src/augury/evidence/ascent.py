@@ -24,6 +24,9 @@ from augury.evidence.likelihoods import LIKELIHOODS
 from augury.models.modes import evaluating
 from augury.models.orbit import OrbitAverage
 
+TRUST = 0.4
+"""How far a width may go on one set of factors: beyond, they no longer describe the network's curvature."""
+
 
 class Evidence:
     """The evidence of a network in training, and the optimisers that climb it.
@@ -229,13 +232,20 @@ class Evidence:
         if not self.eta:
             return
         frozen = self.laplace.preconditioner(fit, self.delta)
+        start = [p.detach().clone() for p in self.eta]
         parts = zip(x.split(self.eta_images), y.split(self.eta_images), strict=True)
         for part_x, part_y in islice(cycle(list(parts)), self.eta_steps):
             grads = self.laplace.gradient(self._chunks(part_x, part_y), frozen, _seeds(rng), self.samples)
             for p, g in zip(self.eta, grads, strict=True):
                 p.grad = -g * (self.N / len(part_x))
             self.eta_optimizer.step()
+            self._stay_near(start)
             self.model.transform.project_()
+
+    @torch.no_grad()
+    def _stay_near(self, start: list[Tensor]) -> None:
+        for p, s in zip(self.eta, start, strict=True):
+            p.copy_(p.clamp(s - TRUST, s + TRUST))
 
 
 def some_of(batches: Iterable[tuple[Tensor, Tensor]], n: int) -> tuple[Tensor, Tensor]:

@@ -25,7 +25,17 @@ SUBSETS = {
 """Names for subsets of generators: those that the papers use, and the maps that keep shapes."""
 
 UPPER = {"rotation": math.pi}
-"""Beyond half a turn a rotation repeats itself; the other generators have no such end."""
+"""Beyond half a turn a rotation repeats itself; on plain coordinates the other generators have no such end."""
+
+UPPER_ON_IMAGES = UPPER | {
+    "translate_x": 1.0,
+    "translate_y": 1.0,
+    "scale_x": 2.0,
+    "scale_y": 2.0,
+    "scale_joint": 2.0,
+}
+"""An image that is shifted by more than half its side, or shrunk or blown up more than sevenfold, shows nothing: all
+views are then alike, the evidence is flat, and a width would drift for ever."""
 
 
 def generator_names(generators: str | Sequence[str]) -> tuple[str, ...]:
@@ -81,7 +91,8 @@ class Affine2d(Transform):
     ) -> None:
         names = generator_names(generators)
         H, W = image_size
-        super().__init__([WidthSpec(n, _unit(n, min(H, W)), UPPER.get(n, math.inf)) for n in names], sampling)
+        specs = [WidthSpec(n, _unit(n, min(H, W)), UPPER_ON_IMAGES.get(n, math.inf)) for n in names]
+        super().__init__(specs, sampling)
         self.image_size = (H, W)
         self.generators = torch.stack([MATRICES[n] for n in names])
 
