@@ -98,6 +98,12 @@ def test_the_epoch_with_the_best_evidence_is_restored():
     assert learner.calls.item() == 2 * 3  # the extra state goes back too
 
 
+@pytest.mark.parametrize(("share", "epoch"), [(0.0, 1), (0.5, 3), (1.0, 4)])
+def test_early_epochs_can_be_kept_out_of_the_choice(share, epoch):
+    learner = ToyLearner([-1.0, -9.0, -3.0, -5.0])
+    assert fit(learner, coordinates(), settings(epochs=4, choose_from=share)).epoch == epoch
+
+
 def test_without_evidence_the_last_epoch_is_kept():
     assert fit(ToyLearner(), coordinates(), settings(epochs=3)).epoch == 3
 

@@ -14,7 +14,7 @@ DEFAULT_METHOD = "lila"
 """The method of `augury learn` when none is named."""
 
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
-    "plain": {"samples": 1, "samples_eval": 1},
+    "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0},
     "augmented": {},
     "augerino": {"eta_rate": 0.1, "sampling": "stratified", "epochs": 15},
     "lila": {},
@@ -31,7 +31,7 @@ MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
 """Where a network's defaults differ: paper A trains its residual networks by SGD."""
 
 OPTIMIZERS = ("adam", "sgd")
-EVIDENCES = ("laplace", "none")
+EVIDENCES = ("laplace", "ntk", "none")
 FEWEST_CLIMBS = 12
 """Steps up the evidence in a run, unless told: fewer do not carry a width from nothing to half a turn."""
 BETWEEN_CLIMBS = 4000
@@ -42,7 +42,7 @@ AT_LEAST_ONE = ("samples", "samples_eval", "epochs", "batch", "evidence_images",
 NOT_NEGATIVE = (
     *("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "delta_rate", "checkpoint_seconds"),
     *("burn_in", "evidence_every", "evidence_samples", "eta_steps", "delta_steps"),
-    *("settle_window", "settle_eta", "settle_evidence", "evaluate_every", "seed"),
+    *("settle_window", "settle_eta", "settle_evidence", "evaluate_every", "seed", "choose_from"),
 )
 
 
@@ -95,7 +95,7 @@ class LearnConfig(Record):
     eta_images: int = 64
     """Data in each of them."""
     evidence: str = "laplace"
-    """What chooses prior and widths: "laplace"; "none" leaves `plain` with a fixed weight decay."""
+    """What chooses widths: "laplace", or "ntk" for any network; "none" leaves `plain` with a weight decay."""
     structure: str = "kron"
     """Structure of the curvature: "kron" (paper A), "diag" or "full"."""
     output: str = "mc"
@@ -112,6 +112,9 @@ class LearnConfig(Record):
     """Steps on them at every step up the evidence (paper A)."""
     batchnorm: str = "refuse"
     """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
+    choose_from: float = 0.0
+    """The share of the epochs that must be done before one may be chosen by its evidence; 1 keeps the last.
+    Laplace's evidence is about a mode: weights that have just begun to learn can look better than they are."""
     settle_window: int = 0
     """Stop early when nothing has drifted over so many epochs; 0 trains to the end."""
     settle_eta: float = 0.02

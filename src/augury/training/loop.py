@@ -117,7 +117,8 @@ def _train(
         over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
         if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
             row |= score(learner.model, data.x_test, data.y_test, data.task)
-        _keep_best(learner, state)
+        if state.epoch >= config.choose_from * config.epochs:
+            _keep_best(learner, state)
         progress.epoch(row)
         if folder is not None:
             folder.add_row(row)
