@@ -296,6 +296,7 @@ class TestCaptum:
                 self.forward = forward_func
 
             def attribute(self, inputs, target):
+                inputs = inputs.detach()
                 steps = (torch.arange(8, dtype=inputs.dtype) + 0.5) / 8
                 batch = torch.cat([inputs * t for t in steps]).requires_grad_()
                 chosen = self.forward(batch).gather(1, target.repeat(8)[:, None]).sum()

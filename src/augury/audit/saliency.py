@@ -62,7 +62,7 @@ def captum_map(
     """
     attribute = _captum(method)(f).attribute
     with torch.enable_grad():
-        maps: Tensor = attribute(x.detach().clone(), target=target)
+        maps: Tensor = attribute(x.detach().clone().requires_grad_(), target=target)
     return maps.detach().to(x.dtype)
 
 
