@@ -13,7 +13,8 @@ WIDTH, HEIGHT = 230, 170
 LEFT, RIGHT, TOP, BOTTOM = 42, 10, 24, 34
 COLOURS = ("#0072b2", "#56b4e9", "#d55e00", "#009e73", "#8fbf26", "#cc79a7", "#555555")
 """Of curves, told apart by people who do not see all colours."""
-Box = tuple[float, float, float, float]
+Number = int | float
+Box = tuple[Number, Number, Number, Number]
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,11 @@ class Curve:
 
     name: str
     """Its entry in the legend; equal names have equal colours."""
-    x: Sequence[float]
+    x: Sequence[Number]
     """Where."""
-    y: Sequence[float]
+    y: Sequence[Number]
     """How much."""
-    error: Sequence[float] = ()
+    error: Sequence[Number] = ()
     """Standard errors, drawn as bars; none unless given."""
     dashed: bool = False
     """For a reference."""
@@ -46,6 +47,8 @@ class Panel:
     """Beside it."""
     log_x: bool = False
     """Whether the x axis is logarithmic."""
+    from_zero: bool = False
+    """Whether the y axis begins at zero."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,11 @@ class Field:
 
     title: str
     """Above it."""
-    values: Sequence[Sequence[float]]
+    values: Sequence[Sequence[Number]]
     """Between 0 and 1, row by row from below."""
-    extent: float
+    extent: Number
     """The grid runs from -extent to extent."""
-    points: Sequence[tuple[float, float, int]] = ()
+    points: Sequence[tuple[Number, Number, int]] = ()
     """x, y and class."""
 
 
@@ -123,12 +126,12 @@ def _file(parts: list[str], columns: int, rows: int, colours: dict[str, str]) ->
     return "\n".join([head, *parts, *legend, "</svg>", ""]).encode()
 
 
-def _text(x: float, y: float, words: str, anchor: str = "middle", turn: bool = False) -> str:
+def _text(x: Number, y: Number, words: str, anchor: str = "middle", turn: bool = False) -> str:
     turned = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turn else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>{escape(words)}</text>'
 
 
-def ticks(low: float, high: float, most: int = 5) -> list[float]:
+def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
     """Return round numbers between two numbers.
 
     Parameters
@@ -150,14 +153,15 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _range(values: Sequence[float]) -> tuple[float, float]:
+def _range(values: Sequence[Number]) -> tuple[Number, Number]:
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def _panel(panel: Panel, dx: int, dy: int, colours: dict[str, str]) -> str:
     xs = [math.log10(x) if panel.log_x else x for c in panel.curves for x in c.x] or [0.0]
-    box = (*_range(xs), *_range([y for c in panel.curves for y in c.y] or [0.0]))
+    ys = [y for c in panel.curves for y in c.y] or [0.0]
+    box = (*_range(xs), *_range([*ys, 0.0] if panel.from_zero else ys))
     x0, x1, y0, y1 = dx + LEFT, dx + WIDTH - RIGHT, dy + TOP, dy + HEIGHT - BOTTOM
     parts = [
         f'<rect x="{x0}" y="{y0}" width="{x1 - x0}" height="{y1 - y0}" fill="none" stroke="#999"/>',
@@ -174,7 +178,7 @@ def _panel(panel: Panel, dx: int, dy: int, colours: dict[str, str]) -> str:
     return "\n".join(parts + [_curve(c, panel.log_x, box, dx, dy, colours[c.name]) for c in panel.curves])
 
 
-def _at(x: float, y: float, box: Box, dx: int, dy: int) -> tuple[float, float]:
+def _at(x: Number, y: Number, box: Box, dx: int, dy: int) -> tuple[Number, Number]:
     """Return where on the page a point of a panel is."""
     across = (x - box[0]) / (box[1] - box[0]) * (WIDTH - LEFT - RIGHT)
     up = (y - box[2]) / (box[3] - box[2]) * (HEIGHT - TOP - BOTTOM)
@@ -213,7 +217,7 @@ def _field(field: Field, dx: int, dy: int) -> str:
     return "\n".join(parts)
 
 
-def _shade(p: float) -> str:
+def _shade(p: Number) -> str:
     """Blue for 0, white for 1/2, orange for 1."""
     end, weight = ((0, 114, 178), 1 - 2 * p) if p < 0.5 else ((213, 94, 0), 2 * p - 1)
     return "#" + "".join(f"{round(255 + (c - 255) * weight):02x}" for c in end)

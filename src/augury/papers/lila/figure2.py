@@ -120,7 +120,7 @@ def _panel(variant: str, result: Result) -> Panel:
         if width.planted is not None:
             truth = to_eta(width.planted, width.unit)
             curves.append(Curve(name, [1, len(result.curves[name])], [truth, truth], dashed=True))
-    return Panel(variant, curves, "epoch", "eta")
+    return Panel(variant, curves, "epoch", "eta", from_zero=True)
 
 
 FIGURE2 = Item(

@@ -60,23 +60,25 @@ def predictive(
     ).T.unflatten(0, mean.shape)
     covariance = whitened @ whitened.mT
     root = torch.linalg.cholesky(covariance + 1e-6 * torch.eye(mean.shape[1], dtype=mean.dtype))
-    noise = torch.randn(DRAWS, *mean.shape, generator=rng, dtype=mean.dtype)
-    return (mean + torch.einsum("mcd,kmd->kmc", root, noise)).softmax(-1).mean(0)
+    # The same draws at every point: the field is smooth, and each point's expectation is what it would be anyway.
+    noise = torch.randn(DRAWS, mean.shape[1], generator=rng, dtype=mean.dtype)
+    return (mean + torch.einsum("mcd,kd->kmc", root, noise)).softmax(-1).mean(0)
 
 
 def _outputs(
     model: nn.Module, x: Tensor, S: int, rng: torch.Generator
 ) -> tuple[Float[Tensor, "N C"], Float[Tensor, "N C P"]]:
     """Return f_hat and its Jacobian in the weights, in float64."""
-    net = model.net if isinstance(model, OrbitAverage) else model
-    with torch.no_grad():
-        views = model.views(x, rng, S) if isinstance(model, OrbitAverage) else x
+    net, views = model, x[:, None]
+    if isinstance(model, OrbitAverage):
+        eps = model.transform.noise(1, S, rng).to(x)
+        net, views = model.net, model.transform.act(x, eps.expand(len(x), -1, -1)).detach()
     parameters = {name: p.detach().double() for name, p in net.named_parameters()}
 
     def f_hat(weights: Parameters, orbit: Tensor) -> tuple[Tensor, Tensor]:
         f = functional_call(net, weights, (orbit,)).mean(0)
         return f, f
 
-    orbits = views.unflatten(0, (len(x), -1)).double()
-    jacobian, f = vmap(jacrev(f_hat, has_aux=True), in_dims=(None, 0), chunk_size=CHUNK)(parameters, orbits)
+    jacobians = vmap(jacrev(f_hat, has_aux=True), in_dims=(None, 0), chunk_size=CHUNK)
+    jacobian, f = jacobians(parameters, views.double())
     return f, torch.cat([J.flatten(2) for J in jacobian.values()], dim=2)

@@ -39,8 +39,19 @@ SMALL = {
 }
 """For MNIST and Fashion-MNIST at 5,000 images."""
 
-SMALL_RESNET: Settings = {}
-"""What differs for residual networks."""
+SMALL_FASHION = {"evidence_every": 2}
+"""What differs for Fashion-MNIST at 1,000 images."""
+
+SMALL_RESNET = {
+    "epochs": 25,
+    "samples": 4,
+    "batch": 50,
+    "evidence_images": 500,
+    "eta_steps": 8,
+    "evidence_every": 2,
+    "prior": "tensor",
+}
+"""What differs for residual networks, at 1,000 images of CIFAR-10; the prior is the paper's."""
 
 _PAPER = {
     "burn_in": 10,
@@ -115,7 +126,8 @@ def _base(scale: str, data: str, model: str) -> Settings:
     if scale == "quick":
         return QUICK
     if scale == "small":
-        return {**SMALL, **(SMALL_RESNET if "resnet" in model else {})}
+        fashion = SMALL_FASHION if data == "fashion_mnist" else {}
+        return {**SMALL, **fashion, **(SMALL_RESNET if "resnet" in model else {})}
     if "wide" in model:
         return {**PAPER_WIDE, "epochs": 200}
     if data.startswith("cifar"):

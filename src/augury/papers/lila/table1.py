@@ -19,7 +19,7 @@ ROWS = {
     "small": (
         ("fashion_mnist", "mlp", 1000),
         ("fashion_mnist", "cnn", 1000),
-        ("cifar10", "resnet_8_8", 2000),
+        ("cifar10", "resnet_8_8", 1000),
     ),
     "paper": (
         ("mnist", "mlp", None),

@@ -23,7 +23,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 """Rows of the table, and the curvature in the outputs."""
 DATA = {
     "quick": ("mnist5k", "cnn", 40, 50),
-    "small": ("cifar10", "resnet_8_8", 2000, 2000),
+    "small": ("cifar10", "resnet_8_8", 1000, 2000),
     "paper": ("cifar10", "wide_resnet_16_4", None, None),
 }
 """Data, network, training and test images, by scale."""

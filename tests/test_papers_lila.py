@@ -1,0 +1,185 @@
+"""Paper A's grids, thresholds and tables."""
+
+import json
+import math
+import xml.etree.ElementTree as ET
+
+import pytest
+import torch
+
+import papers_doubles as doubles
+from augury.core.rng import generator
+from augury.data.catalog import NAMED
+from augury.data.variants import VARIANTS as PLANTED
+from augury.methods.catalog import METHODS
+from augury.models.catalog import NETWORKS
+from augury.papers.catalog import PAPERS
+from augury.papers.cell import ORIGINAL, Cell
+from augury.papers.item import SCALES
+from augury.papers.lila.compare import comparison
+from augury.papers.lila.figure2 import to_eta
+from augury.papers.lila.predictive import predictive
+from augury.papers.lila.published import TABLE_1, TABLE_2, printed
+from augury.papers.lila.recovery import grid as recovery_grid
+from augury.papers.lila.settings import settings
+from augury.papers.lila.truth import RECOVERED, recovered
+from augury.papers.svg import Curve, Field, Panel, chart, fields, ticks
+from augury.training.config import LearnConfig
+
+ITEMS = PAPERS["lila"].items
+ZERO = {"translate_x": 0.0, "translate_y": 0.0, "rotation": 0.0, "scale_x": 1.0, "scale_y": 1.0, "shear": 0.0}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("item", ITEMS)
+def test_every_cell_names_what_exists_and_has_settings_that_learn_takes(item, scale):
+    cells = ITEMS[item].grid(scale, range(2))
+    assert cells and len({c.key for c in cells}) == len(cells)
+    assert {c.seed for c in cells} == {0, 1} and cells[0].seed == 0
+    for c in cells:
+        assert c.data in NAMED and c.model in NETWORKS and c.algorithm in METHODS
+        assert c.variant == ORIGINAL or c.variant in PLANTED
+        LearnConfig.for_method(c.algorithm, **c.settings)
+        assert Cell.from_json(json.loads(json.dumps(c.to_json()))).key == c.key
+
+
+def test_recovery_takes_complete_mnist_where_it_is_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUGURY_DATA", str(tmp_path))
+    monkeypatch.setenv("AUGURY_CACHE", str(tmp_path))
+    assert {(c.data, c.subset) for c in recovery_grid("small", [0])} == {("mnist5k", 4000)}
+    (tmp_path / "mnist.npz").touch()
+    cells = recovery_grid("small", range(3))
+    assert {(c.data, c.subset, c.test_images) for c in cells} == {("mnist", 5000, 2000)}
+    assert len(cells) == 3 * 2 * 5 * 3
+
+
+@pytest.mark.parametrize("item", ["table1", "figure2", "figure3"])
+def test_items_share_their_runs_on_digits_with_recovery(item):
+    keys = {c.key for c in recovery_grid("small", [0])}
+    digits = [
+        c for c in ITEMS[item].grid("small", [0]) if c.data.startswith("mnist") and (c.subset or 0) >= 4000
+    ]
+    assert digits and {c.key for c in digits} <= keys
+
+
+def test_all_methods_train_alike_and_the_baseline_sees_one_view():
+    chosen = {m: settings("small", "mnist", "mlp", m) for m in ("lila", "plain", "augerino")}
+    assert len({(s["epochs"], s["batch"]) for s in chosen.values()}) == 1
+    assert chosen["lila"]["samples"] == chosen["augerino"]["samples"] > chosen["plain"]["samples"] == 1
+    assert "eta_steps" not in chosen["augerino"]
+
+
+def test_the_paper_scale_has_the_papers_settings():
+    mnist = LearnConfig.for_method("lila", **settings("paper", "mnist", "mlp", "lila"))
+    assert (mnist.epochs, mnist.batch, mnist.samples, mnist.prior) == (1000, 1000, 31, "scalar")
+    assert (mnist.rate, mnist.rate_end, mnist.eta_rate, mnist.delta_rate) == (0.005, 1e-6, 0.05, 0.05)
+    model = "wide_resnet_16_4"
+    wide = LearnConfig.for_method("lila", model=model, **settings("paper", "cifar10", model, "lila"))
+    assert (wide.optimizer, wide.rate, wide.batch, wide.samples) == ("sgd", 0.1, 128, 20)
+    assert (wide.prior, wide.eta_steps, wide.delta_steps, wide.delta_rate) == ("tensor", 100, 4, 0.1)
+    augerino = LearnConfig.for_method("augerino", **settings("paper", "mnist", "mlp", "augerino"))
+    assert (augerino.eta_rate, augerino.eta_reward, augerino.weight_decay) == (0.005, 0.01, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("variant", "found", "right"),
+    [
+        ("rotated", {"rotation": 172.0}, True),
+        ("rotated", {"rotation": 149.0}, False),
+        ("rotated", {"rotation": 172.0, "translate_x": 3.0}, False),
+        ("rotated", {"rotation": 172.0, "scale_y": 1.3}, False),
+        ("partially_rotated", {"rotation": 61.0}, True),
+        ("partially_rotated", {"rotation": 125.0}, False),
+        ("translated", {"translate_x": 7.0, "translate_y": 8.0}, True),
+        ("translated", {"translate_x": 7.0, "translate_y": 4.0}, False),
+        ("scaled", {"scale_x": 1.5, "scale_y": 1.6}, True),
+        ("scaled", {"scale_x": 1.5, "scale_y": 1.1}, False),
+        ("original", {"translate_x": 2.0, "rotation": 15.0}, True),
+        ("original", {"rotation": 60.0}, False),
+    ],
+    ids=str,
+)
+def test_what_counts_as_recovered(variant, found, right):
+    assert recovered(variant, ZERO | found) is right
+
+
+def test_nothing_learned_recovers_only_the_original():
+    assert [v for v in RECOVERED if recovered(v, ZERO)] == [ORIGINAL]
+
+
+def test_the_published_numbers_are_those_of_the_paper():
+    assert len(TABLE_1) == 5 * 3 * 5
+    assert TABLE_1["mnist", "translated", "mlp", "lila"] == (97.28, 0.05)
+    assert TABLE_1["fashion_mnist", "rotated", "cnn", "augerino"] == (85.76, 3.23)
+    assert TABLE_1["cifar10", "original", "resnet_8_16", "plain"] == (74.13, 0.51)
+    assert printed(TABLE_2["lila/ggn"]) == "91.98 ± 0.04" and printed(None) == "-"
+
+
+def test_lila_is_compared_seed_by_seed_on_the_same_data():
+    results = [doubles.result(doubles.cell("lila", s), a, -5.0) for s, a in ((0, 0.9), (1, 0.8))]
+    results += [doubles.result(doubles.cell("plain", s), a, -6.0) for s, a in ((0, 0.7), (1, 0.5), (2, 0.0))]
+    results += [doubles.result(doubles.cell("augerino", 0), 0.95)]
+    text = comparison(results)
+    assert "| toy | toy_mlp | rotated | 25.00 ± 5.00 | 0.10 ± 0.00 | -5.00 |" in text
+    assert "accuracy over plain: 1 of 1; log evidence per image over plain: 1 of 1" in text
+    assert "accuracy over augerino: 0 of 1" in text
+    assert comparison(results[:2]) == ""
+
+
+def test_widths_as_the_paper_plots_them():
+    values = [to_eta(180.0, "deg"), to_eta(8.0, "px"), to_eta(2.0, "factor"), to_eta(0.3, "")]
+    assert values == pytest.approx([math.pi, 8 / 14, math.log(2), 0.3])
+
+
+def test_the_predictive_of_a_linear_model_is_that_of_sampled_weights(monkeypatch):
+    monkeypatch.setattr("augury.papers.lila.predictive.DRAWS", 20_000)
+    rng, delta = generator(0), 0.1
+    net = torch.nn.Linear(2, 2, bias=False).double()
+    net.weight.data.copy_(torch.tensor([[2.0, -1.0], [-1.0, 0.5]]))
+    x, grid = (torch.randn(n, 2, generator=rng, dtype=torch.float64) for n in (12, 5))
+    H = delta * torch.eye(4, dtype=torch.float64)
+    for point in x:
+        p = (net(point).softmax(0)).detach()
+        H += torch.kron(torch.diag(p) - torch.outer(p, p), torch.outer(point, point))
+    root = torch.linalg.cholesky(torch.linalg.inv(H))
+    weights = (
+        net.weight.detach().flatten() + torch.randn(40_000, 4, generator=rng, dtype=torch.float64) @ root.T
+    )
+    truth = torch.einsum("kcd,md->kmc", weights.unflatten(1, (2, 2)), grid).softmax(-1).mean(0)
+    ours = predictive(net, x, grid, delta, 1, rng)
+    assert torch.allclose(ours, truth, atol=0.015)
+    assert not torch.allclose(net(grid).softmax(1), truth, atol=0.05)  # without the posterior it would not do
+
+
+def test_ticks_are_round_numbers():
+    assert ticks(0.0, 1.0) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert ticks(87.3, 98.9) == pytest.approx([90, 95])
+
+
+def test_curves_are_drawn_where_they_are():
+    svg = chart([
+        Panel("a < b", [Curve("up", [1, 10, 100], [0.0, 1.0, 2.0], [0.1, 0.1, 0.1])], log_x=True),
+        Panel("flat", [Curve("up", [0, 1], [3.0, 3.0], dashed=True)], from_zero=True),
+    ])
+    root = ET.fromstring(svg)
+    lines = [e for e in root.iter() if e.tag.endswith("polyline")]
+    points = [[tuple(map(float, p.split(","))) for p in e.get("points").split()] for e in lines]
+    (x0, y0), (x1, y1), (x2, y2) = points[0]
+    assert (
+        x1 - x0 == pytest.approx(x2 - x1, abs=0.11)
+        and y0 - y1 == pytest.approx(y1 - y2, abs=0.11)
+        and y0 > y2
+    )
+    assert points[1][0][1] == points[1][1][1] and lines[1].get("stroke-dasharray")
+    assert lines[0].get("stroke") == lines[1].get("stroke")
+    assert sum(e.tag.endswith("path") for e in root.iter()) == 3
+
+
+def test_a_field_is_blue_at_0_white_at_a_half_and_orange_at_1():
+    root = ET.fromstring(fields([Field("f", [[0.0, 0.5], [1.0, 0.5]], 1.0, [(-1.0, -1.0, 0)])]))
+    cells = [e for e in root.iter() if e.tag.endswith("rect")][1:]
+    assert [e.get("fill") for e in cells] == ["#0072b2", "#ffffff", "#d55e00", "#ffffff"]
+    circle = next(e for e in root.iter() if e.tag.endswith("circle"))
+    assert float(circle.get("cx")) == float(cells[0].get("x")) and float(circle.get("cy")) > float(
+        cells[0].get("y")
+    )
