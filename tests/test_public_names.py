@@ -8,7 +8,9 @@ import augury
 
 def test_every_public_name_loads_from_where_the_table_says():
     for name in augury.__all__:
-        assert getattr(augury, name).__name__ == name
+        assert (
+            getattr(augury, name).__name__.rpartition(".")[2] == name
+        )  # the audit is a room that can be called
     assert len(augury.__all__) <= 40
     assert set(augury.__all__) <= set(dir(augury))
 

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 PUBLIC = {
     "Affine2d": "augury.transforms.affine2d",
     "AffineCoordinates": "augury.transforms.affine2d",
+    "Audit": "augury.records",
     "AuguryError": "augury.core.errors",
     "Color": "augury.transforms.color",
     "Compose": "augury.transforms.compose",
@@ -30,6 +31,7 @@ PUBLIC = {
     "Translations": "augury.transforms.finite",
     "Width": "augury.records",
     "WidthSpec": "augury.core.units",
+    "audit": "augury.audit.run",
     "learn": "augury.methods.learn",
     "load": "augury.data.load",
     "swap_batchnorm": "augury.models.norms",

@@ -216,7 +216,7 @@ class Audit(Record):
     noise_floor: Scores
     """The same measures between an input and itself, moved forth and back."""
     sigma_max_jacobian: float | None
-    """Largest singular value of the Jacobian of the logits in the input, mean over inputs; None where it cannot be had."""
+    """Largest singular value of the Jacobian of the logits in the input, mean over inputs; None if it cannot be had."""
     verdict: str
     """One of `AUDIT_VERDICTS`."""
     images: int

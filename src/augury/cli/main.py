@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from augury import __version__
+from augury.cli.audit import HELP as AUDIT_HELP
+from augury.cli.audit import audit
 from augury.cli.console import say_error
 from augury.cli.data import app as data_app
 from augury.cli.learn import HELP, learn
@@ -38,6 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(help=HELP, epilog=EXIT_CODES)(learn)
+app.command(help=AUDIT_HELP, epilog=EXIT_CODES)(audit)
 app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
 app.add_typer(data_app, name="data")
 

@@ -48,6 +48,21 @@ METHODS: dict[str, Method] = {
         "augury.methods.lila",
         "Lila",
     ),
+    "data_augmented": Method(
+        "the bare network on transformed copies, widths given by you: what most people do (paper D's DA)",
+        "augury.methods.data_augmented",
+        "DataAugmented",
+    ),
+    "regularised": Method(
+        "logits pulled together over the orbit until saliency is invariant too (paper D's IR)",
+        "augury.methods.regularised",
+        "Regularised",
+    ),
+    "weight_tied": Method(
+        "first layer tied over a finite group such as C4: exactly invariant (paper D's WT)",
+        "augury.methods.weight_tied",
+        "TiedLearner",
+    ),
     "plain": Method(
         "no invariance: the network as it is", "augury.methods.plain", "Plain", needs_transform=False
     ),

@@ -14,6 +14,7 @@ from augury.methods.checks import check_device, check_net, check_size
 from augury.models.catalog import build as build_net
 from augury.models.catalog import that_take
 from augury.models.orbit import OrbitAverage
+from augury.models.weight_tied import WeightTied
 from augury.records import Invariance
 from augury.training.config import DEFAULT_METHOD, LearnConfig
 from augury.training.loop import Fit, fit
@@ -190,6 +191,7 @@ def _recipe(data: Dataset, config: LearnConfig, model: nn.Module) -> Recipe:
         samples=config.samples,
         samples_eval=config.samples_eval,
         orbit=isinstance(model, OrbitAverage),
+        tied=isinstance(model, WeightTied),
     )
 
 

@@ -61,10 +61,12 @@ class Regularised(GivenTransform):
         config: LearnConfig,
         task: str,
         N: int,
-        nu: float = 0.0,
-        si_target: float = 0.95,
+        nu: float | None = None,
+        si_target: float | None = None,
     ) -> None:
         super().__init__(net, transform, config, task)
+        nu = config.nu if nu is None else nu
+        si_target = config.si_target if si_target is None else si_target
         for name, value in (("nu", nu), ("si_target", si_target)):
             if not value >= 0:
                 raise InputError(f"{name} must be at least 0; got {value}. nu = 0 lets it follow SI.")

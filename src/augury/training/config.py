@@ -13,12 +13,25 @@ from augury.records import Record
 DEFAULT_METHOD = "lila"
 """The method of `augury learn` when none is named."""
 
+_PAPER_D = {
+    "rate": 8e-4,
+    "rate_end": 8e-4,
+    "batch": 512,
+    "weight_decay": 0.0,
+    "samples": 1,
+    "samples_eval": 1,
+}
+"""Paper D: Adam 8e-4 at a constant rate, batches of 512; bare networks, so one view per input."""
+
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
+    "data_augmented": _PAPER_D,
+    "regularised": _PAPER_D,
+    "weight_tied": _PAPER_D,
     "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0},
     "augmented": {},
     "augerino": {"eta_rate": 0.1, "sampling": "stratified", "epochs": 15},
-    "lila": {},
-    "last_layer": {},
+    "lila": {"choose_from": 0.5},
+    "last_layer": {"choose_from": 0.5},
 }
 """Where a method's defaults differ from those of `LearnConfig`."""
 
@@ -110,6 +123,10 @@ class LearnConfig(Record):
     """Learning rate of log delta and log sigma^2, Adam (paper A)."""
     delta_steps: int = 1
     """Steps on them at every step up the evidence (paper A)."""
+    nu: float = 0.0
+    """Invariance regularisation: weight of the logit error; 0 lets it follow SI until that is `si_target`."""
+    si_target: float = 0.95
+    """Saliency similarity that an automatic nu aims at (paper D)."""
     batchnorm: str = "refuse"
     """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
     choose_from: float = 0.0

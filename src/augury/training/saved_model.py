@@ -13,6 +13,7 @@ from augury.core.rng import generator
 from augury.models.catalog import NETWORKS
 from augury.models.catalog import build as build_net
 from augury.models.orbit import OrbitAverage
+from augury.models.weight_tied import exact_group, tie
 from augury.records import Record
 from augury.training.checkpoint import save_tensors
 from augury.training.run_folder import MODEL
@@ -42,6 +43,8 @@ class Recipe(Record):
     """Views per input in evaluation."""
     orbit: bool
     """Whether the model is an orbit average; a plain network otherwise."""
+    tied: bool = False
+    """Whether the network's first layer is tied over the group that the transformation is."""
 
 
 def save_model(path: Path, model: nn.Module, recipe: Recipe) -> None:
@@ -102,7 +105,7 @@ def _build(recipe: Recipe, net: nn.Module | None, transform: Transform | None) -
                 "this model was made from a network of your own. Give one like it: load_model(path, net)."
             )
         net = build_net(recipe.model, recipe.input_shape, recipe.n_outputs, generator(0))
-    if not recipe.orbit:
+    if not (recipe.orbit or recipe.tied):
         return net
     if transform is None:
         if recipe.generators is None:
@@ -111,4 +114,6 @@ def _build(recipe: Recipe, net: nn.Module | None, transform: Transform | None) -
                 "Give one like it: load_model(path, transform=...)."
             )
         transform = build_transform(recipe.generators, recipe.kind, recipe.input_shape, recipe.sampling)
+    if recipe.tied:
+        return tie(net, exact_group(transform))
     return OrbitAverage(net, transform, recipe.samples, recipe.samples_eval)
