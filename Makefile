@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test lint clean
 
 demo: .venv/.demo_installed  ## learn the rotation planted in real digits
-	$(BIN)/augury learn mnist5k --variant rotated --epochs 15 --run runs/demo --overwrite
+	$(BIN)/augury learn mnist5k --variant rotated --epochs 20 --run runs/demo --overwrite
 
 test: lint  ## lint, types, layers, then every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal

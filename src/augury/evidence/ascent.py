@@ -24,7 +24,7 @@ from augury.evidence.likelihoods import LIKELIHOODS
 from augury.models.modes import evaluating
 from augury.models.orbit import OrbitAverage
 
-TRUST = 0.4
+TRUST = 0.8
 """How far a width may go on one set of factors: beyond, they no longer describe the network's curvature."""
 
 

@@ -30,8 +30,8 @@ METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0},
     "augmented": {},
     "augerino": {"eta_rate": 0.1, "sampling": "stratified", "epochs": 15},
-    "lila": {"choose_from": 0.5},
-    "last_layer": {"choose_from": 0.5},
+    "lila": {"choose_from": 0.8},
+    "last_layer": {"choose_from": 0.8},
 }
 """Where a method's defaults differ from those of `LearnConfig`."""
 
