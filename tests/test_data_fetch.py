@@ -233,7 +233,7 @@ def test_only_web_addresses():
         (b"", "it begins with 0x"),
         (gzip.compress(idx_bytes(np.zeros(9, np.uint8)))[:-4], "whole gzip file"),
     ],
-    ids=["short", "floats", "empty", "cut gzip"],  # gzip writes the time: no name that every process agrees on
+    ids=["short", "floats", "empty", "cut gzip"],  # gzip writes the time into its bytes
 )
 def test_bad_idx_files(content, message):
     with pytest.raises(InputError, match=message):
