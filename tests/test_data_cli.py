@@ -24,13 +24,14 @@ def run(*arguments):
     return CliRunner().invoke(app, arguments, catch_exceptions=False)
 
 
-def test_list_shows_what_is_there_and_how_to_get_the_rest(tmp_path):
+def test_list_shows_what_is_there_and_how_to_get_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setattr("augury.cli.console.out.width", 400)  # no path is broken over lines
     (tmp_path / "data").mkdir()
     np.savez(tmp_path / "data/mnist.npz", **four_arrays())
-    text = "".join(run("list").stdout.split())  # a long path is broken over several lines of its cell
+    text = run("list").stdout
     assert str(tmp_path / "data/mnist.npz") in text
-    assert "augurydatafetchcifar10" in text
-    assert "builtin" in text
+    assert "augury data fetch cifar10" in text
+    assert "built in" in text
 
 
 def test_list_as_json_is_one_object(tmp_path):
