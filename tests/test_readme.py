@@ -8,13 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-COMMANDS = [
-    line
-    for block in re.findall(r"```\n(.*?)```", README.read_text(), re.DOTALL)
-    for line in block.splitlines()
-    if line.startswith("augury ")
-]
+
+
+def blocks(kind: str) -> list[str]:
+    """The fenced blocks of one kind; every other piece between fences is one."""
+    fenced = re.split(r"^```", README.read_text(), flags=re.MULTILINE)[1::2]
+    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+
+
+BLOCKS = blocks("python")
+COMMANDS = [line for block in blocks("") for line in block.splitlines() if line.startswith("augury ")]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
