@@ -1,0 +1,305 @@
+"""A feature extractor for every invariance: the weights of its convolutions are generated from a descriptor (paper C).
+
+    features = f(x; theta(i)),    i in [0, 1]^K: 1 for invariance to a group of transformations, 0 for sensitivity
+
+Weights are generated once per batch and descriptor, never per input; those of many descriptors in one product.
+Whatever is not a convolution's weight (scales and shifts of norms, biases, linear layers) is shared by all descriptors.
+
+Batch normalisation takes its statistics at the descriptor at hand: of the batch, or, after `calibrate`, of reference
+inputs, so that an input's features no longer depend on its neighbours. For a new task calibrate on its training inputs.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from augury.core.errors import InputError, choose
+from augury.models.encoders import ENCODERS, build
+from augury.models.hyper_norm import forget, noting, swap_in, swap_out
+from augury.models.hyper_weights import WeightGenerator
+
+CUSTOM = "custom"
+"""What a user's own encoder is called."""
+D_H = 64
+"""Hidden units for it, unless told."""
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+class HyperExtractor(nn.Module):
+    """An encoder whose convolutions follow an invariance descriptor.
+
+    Parameters
+    ----------
+    encoder
+        A key of `augury.models.encoders.ENCODERS`, or a module [n, *input_shape] -> [n, d] with convolutions of your
+        own, which is copied.
+    groups
+        Names of the K invariance groups, in the order of the descriptor.
+    input_shape
+        Shape of one input.
+    rng
+        Where the generator's first weights come from.
+    d_h
+        Hidden units of the generator: 40 for one convolution and 64 for a ResNet, unless told (paper C).
+    activation
+        Of the hidden units: "tanh" or "relu".
+    """
+
+    def __init__(
+        self,
+        encoder: str | nn.Module,
+        groups: Sequence[str],
+        input_shape: Sequence[int],
+        rng: torch.Generator,
+        d_h: int | None = None,
+        activation: str = "tanh",
+    ) -> None:
+        super().__init__()
+        self.groups: tuple[str, ...] = _group_names(groups)
+        self.input_shape: tuple[int, ...] = tuple(input_shape)
+        self.encoder_name: str = encoder if isinstance(encoder, str) else CUSTOM
+        self.encoder = (
+            build(encoder, input_shape, rng) if isinstance(encoder, str) else copy.deepcopy(encoder)
+        )
+        self.d_h: int = d_h or (ENCODERS[encoder].d_h if isinstance(encoder, str) else D_H)
+        self.features: int = _features(self.encoder, self.input_shape)
+        self.norms = swap_in(self.encoder)
+        self.weights = WeightGenerator(len(self.groups), _vacate(self.encoder), rng, self.d_h, activation)
+        self.register_buffer("reference", None, persistent=False)
+        self.reference: Tensor | None
+
+    @property
+    def K(self) -> int:
+        """How many invariance groups there are."""
+        return len(self.groups)
+
+    def forward(self, x: Float[Tensor, "n ..."], i: Float[Tensor, " K"]) -> Float[Tensor, "n d"]:
+        """Return the features at one descriptor, differentiable in it.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        i
+            The descriptor; `descriptor` checks one that a user gave.
+
+        Returns
+        -------
+        Tensor
+            Their features.
+        """
+        weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
+        return self.encode(x, weights)
+
+    def many(self, x: Float[Tensor, "n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
+        """Return the features of the same inputs at several descriptors.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        i
+            The descriptors.
+
+        Returns
+        -------
+        Tensor
+            Features at each.
+        """
+        return self._passes([x] * len(i), i)
+
+    def each(self, x: Float[Tensor, "M n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
+        """Return the features of inputs of its own for every descriptor.
+
+        The weights come out of one product. The passes follow one another: a grouped convolution over all of
+        them was twice as slow on a CPU.
+
+        Parameters
+        ----------
+        x
+            Inputs for each descriptor.
+        i
+            The descriptors.
+
+        Returns
+        -------
+        Tensor
+            Features at each.
+        """
+        return self._passes(list(x), i)
+
+    def _passes(self, xs: list[Tensor], i: Tensor) -> Tensor:
+        weights = self.generate(i)
+        shares = [{name: theta[m] for name, theta in weights.items()} for m in range(len(i))]
+        return torch.stack([self.encode(x, share) for x, share in zip(xs, shares, strict=True)])
+
+    def generate(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
+        """Return the convolutions' weights at several descriptors.
+
+        Parameters
+        ----------
+        i
+            The descriptors.
+
+        Returns
+        -------
+        dict
+            Weights [M, out, in, ...] by their name in the encoder.
+        """
+        if i.shape[-1] != self.K:
+            raise InputError(
+                f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {i.shape[-1]}."
+            )
+        return self.weights(i)
+
+    def encode(self, x: Float[Tensor, "n ..."], weights: Mapping[str, Tensor]) -> Float[Tensor, "n d"]:
+        """Return the features with given weights in the convolutions.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        weights
+            Weights [out, in, ...] by name: one descriptor's share of `generate`.
+
+        Returns
+        -------
+        Tensor
+            The features.
+        """
+        try:
+            if self.norms and self.reference is not None and x is not self.reference:
+                self._note(weights)
+            features: Tensor = functional_call(self.encoder, dict(weights), (x,))
+            return features
+        finally:
+            forget(self.norms)
+
+    def _note(self, weights: Mapping[str, Tensor]) -> None:
+        with noting(self.norms):
+            functional_call(self.encoder, dict(weights), (self.reference,))
+
+    def calibrate(self, x: Float[Tensor, "n ..."] | None) -> None:
+        """Let batch normalisation take its statistics from these inputs, at whatever descriptor.
+
+        They pass through the network before every batch (not before their own: give the same tensor to train on
+        them). To go over many inputs at one descriptor, `materialise`: that costs one such pass in all.
+
+        Parameters
+        ----------
+        x
+            Reference inputs, such as the training inputs of a new task; None to return to each batch's own.
+        """
+        self.reference = x
+
+    @torch.no_grad()
+    def materialise(self, i: Float[Tensor, " K"]) -> nn.Module:
+        """Return an ordinary network with the weights of one descriptor: same features, nothing generated any more.
+
+        Parameters
+        ----------
+        i
+            The descriptor.
+
+        Returns
+        -------
+        nn.Module
+            A copy of the encoder in evaluation mode, its parameters frozen. Where the extractor was calibrated, its
+            BatchNorms hold the reference's statistics; otherwise they too take those of each batch.
+        """
+        weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
+        try:
+            if self.norms and self.reference is not None:
+                self._note(weights)
+            net = copy.deepcopy(self.encoder)
+        finally:
+            forget(self.norms)
+        swap_out(net)
+        for name, theta in weights.items():
+            path, _, attribute = name.rpartition(".")
+            layer = net.get_submodule(path)
+            del layer._buffers[attribute]
+            layer.register_parameter(attribute, nn.Parameter(theta.clone()))
+        return net.eval().requires_grad_(False)
+
+    def descriptor(self, values: Sequence[float] | Mapping[str, float] | Tensor) -> Float[Tensor, " K"]:
+        """Check a descriptor that came from outside.
+
+        Parameters
+        ----------
+        values
+            K numbers in [0, 1], in the order of `groups` or by their names.
+
+        Returns
+        -------
+        Tensor
+            The descriptor, where the weights are and of their kind.
+        """
+        if isinstance(values, Mapping):
+            for name in values:
+                choose("invariance group", name, self.groups)
+            missing = [name for name in self.groups if name not in values]
+            if missing:
+                raise InputError(
+                    f"a descriptor must say something of every group; '{missing[0]}' is missing."
+                )
+            values = [values[name] for name in self.groups]
+        like = next(self.weights.parameters())
+        i = torch.as_tensor(values, dtype=like.dtype, device=like.device).detach()
+        if i.shape != (self.K,):
+            raise InputError(
+                f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {list(i.shape)}."
+            )
+        if not ((i >= 0) & (i <= 1)).all():
+            raise InputError(
+                f"every entry of a descriptor must lie in [0, 1]; got {[round(v, 4) for v in i.tolist()]}. "
+                f"1 asks for invariance to the group, 0 for sensitivity."
+            )
+        return i
+
+
+def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(groups)
+    if not names or len(set(names)) < len(names) or not all(names):
+        raise InputError(
+            f"an extractor needs at least one invariance group, each with a name of its own; got {list(names)}."
+        )
+    return names
+
+
+def _features(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """Return the number of features, by a look at two inputs of zeros."""
+    was_training = encoder.training
+    like = next(encoder.parameters(), torch.zeros(()))
+    zeros = like.new_zeros(2, *input_shape)
+    try:
+        with torch.no_grad():
+            out = encoder.eval()(zeros)
+    except RuntimeError as error:
+        raise InputError(
+            f"the encoder cannot take inputs of shape {list(input_shape)}: {str(error).splitlines()[0]}."
+        ) from error
+    finally:
+        encoder.train(was_training)
+    if out.ndim != 2 or len(out) != 2:
+        raise InputError(
+            f"an encoder must give one row of features per input, [n, d]; for 2 inputs it gave {list(out.shape)}."
+        )
+    return int(out.shape[1])
+
+
+def _vacate(encoder: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Take the weights out of every convolution, leaving places to be filled, and return their shapes by name."""
+    shapes = {}
+    for path, layer in encoder.named_modules():
+        if isinstance(layer, CONVOLUTIONS):
+            shapes[f"{path}.weight" if path else "weight"] = tuple(layer.weight.shape)
+            del layer._parameters["weight"]
+            layer.register_buffer("weight", torch.empty(0), persistent=False)
+    if not shapes:
+        raise InputError("an encoder must have convolutions, whose weights are to be generated; it has none.")
+    return shapes

@@ -1,0 +1,149 @@
+"""Batch normalisation for networks whose weights change with a descriptor.
+
+    y = (x - mean) / sqrt(var + eps) * weight + bias
+
+Running averages belong to one set of weights; here every descriptor has its own, and averages over several of them
+mislead (they fit none). So the statistics are always taken at the weights at hand: of the batch itself, or of
+reference inputs that pass through the same network just before, differentiable in its weights either way.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.models.norms import BATCH_NORMS, BatchNorm
+
+Moments = tuple[Tensor, Tensor]
+"""Mean and variance of every channel."""
+
+
+class MomentNorm(nn.Module):
+    """A BatchNorm without running averages, which can also note its moments or be given others'.
+
+    Parameters
+    ----------
+    norm
+        The layer whose eps, scale and shift it takes over.
+    """
+
+    def __init__(self, norm: BatchNorm) -> None:
+        super().__init__()
+        self.kind, self.channels, self.eps = type(norm), norm.num_features, norm.eps
+        self.weight, self.bias = norm.weight, norm.bias
+        self.noting = False
+        self.moments: Moments | None = None
+
+    def forward(self, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B C ..."]:
+        """Normalise by the moments that were given, else by those of the batch.
+
+        Parameters
+        ----------
+        x
+            A batch.
+
+        Returns
+        -------
+        Tensor
+            The batch, channel by channel with mean `bias` and standard deviation `weight`.
+        """
+        if self.moments is None and not self.noting:
+            return F.batch_norm(x, None, None, self.weight, self.bias, True, 0.0, self.eps)
+        if self.noting:
+            var, mean = torch.var_mean(x, [0, *range(2, x.ndim)], correction=0)
+            self.moments = mean, var
+        assert self.moments is not None
+        mean, var = self.moments
+        scale = (var + self.eps).rsqrt()
+        scale = scale if self.weight is None else scale * self.weight
+        shift = -mean * scale if self.bias is None else self.bias - mean * scale
+        shape = (-1, *[1] * (x.ndim - 2))
+        return x * scale.view(shape) + shift.view(shape)
+
+    def plain(self) -> nn.Module:
+        """Return an ordinary BatchNorm with the moments of now, or one that keeps to the batch where there are none.
+
+        Returns
+        -------
+        nn.Module
+            The layer, in evaluation mode.
+        """
+        fixed = self.moments is not None
+        norm = self.kind(self.channels, self.eps, affine=self.weight is not None, track_running_stats=fixed)
+        if self.weight is not None:
+            norm.weight, norm.bias = self.weight, self.bias
+        if self.moments is not None:
+            norm.running_mean, norm.running_var = (m.detach().clone() for m in self.moments)
+        return norm.eval()
+
+
+def swap_in(encoder: nn.Module) -> list[MomentNorm]:
+    """Exchange every BatchNorm of a module, in place.
+
+    Parameters
+    ----------
+    encoder
+        The module.
+
+    Returns
+    -------
+    list
+        The layers that stand there now.
+    """
+    for path, module in list(encoder.named_modules()):
+        if isinstance(module, BATCH_NORMS):
+            parent, _, name = path.rpartition(".")
+            setattr(encoder.get_submodule(parent), name, MomentNorm(module))
+    return [module for module in encoder.modules() if isinstance(module, MomentNorm)]
+
+
+def swap_out(encoder: nn.Module) -> None:
+    """Exchange every `MomentNorm` of a module for an ordinary BatchNorm, in place.
+
+    Parameters
+    ----------
+    encoder
+        The module.
+    """
+    for path, module in list(encoder.named_modules()):
+        if isinstance(module, MomentNorm):
+            parent, _, name = path.rpartition(".")
+            setattr(encoder.get_submodule(parent), name, module.plain())
+
+
+@contextmanager
+def noting(norms: list[MomentNorm]) -> Iterator[None]:
+    """Note the moments of all that passes through; afterwards they hold until `forget`.
+
+    Parameters
+    ----------
+    norms
+        The layers.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    for norm in norms:
+        norm.noting = True
+    try:
+        yield
+    finally:
+        for norm in norms:
+            norm.noting = False
+
+
+def forget(norms: list[MomentNorm]) -> None:
+    """Return to the statistics of the batch at hand.
+
+    Parameters
+    ----------
+    norms
+        The layers.
+    """
+    for norm in norms:
+        norm.moments = None
