@@ -168,7 +168,7 @@ def test_a_killed_lila_run_continues_to_the_same_bits(tmp_path):
                 raise Killed
 
     with pytest.raises(Killed):
-        learn(data, method="lila", epochs=6, run=tmp_path / "cut", progress=Kill(), **settings)
+        learn(data, method="lila", epochs=6, run=tmp_path / "cut", callbacks=[Kill()], **settings)
     again = learn(data, method="lila", epochs=6, run=tmp_path / "cut", resume=True, **settings)
     for name, tensor in whole.model.state_dict().items():
         assert torch.equal(tensor, again.model.state_dict()[name]), name

@@ -123,7 +123,7 @@ def _matrix_sigma(W: Float[Tensor, "out in"]) -> float:
 
 
 class SpectrumTrace(Progress):
-    """Watches a run and notes the largest singular values after every epoch: `learn(..., progress=trace)`.
+    """Watches a run and notes the largest singular values after every epoch: `learn(..., callbacks=[trace])`.
 
     Parameters
     ----------

@@ -11,7 +11,6 @@ from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.learn import Learned, learn
 from augury.records import Invariance
-from augury.training.progress import Progress
 from augury.training.run_folder import BASELINE, RunFolder
 
 
@@ -121,7 +120,7 @@ def _train(
         run=folder,
         overwrite=request.overwrite,
         resume=request.resume,
-        progress=Progress() if quiet else LiveBar(err),
+        callbacks=() if quiet else (LiveBar(err),),
         **settings,
     )
 

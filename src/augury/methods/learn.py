@@ -1,5 +1,6 @@
 """`augury.learn`: from data, a network and the name of a method to what was learned."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -7,38 +8,17 @@ from typing import Any
 
 from torch import nn
 
-from augury.core.errors import InputError
 from augury.data.dataset import Dataset
-from augury.methods.catalog import build as build_learner
-from augury.methods.checks import check_device, check_net, check_size
-from augury.models.catalog import build as build_net
-from augury.models.catalog import that_take
+from augury.methods.prepare import CUSTOM, prepare
 from augury.models.orbit import OrbitAverage
 from augury.models.weight_tied import WeightTied
 from augury.records import Invariance
 from augury.training.config import DEFAULT_METHOD, LearnConfig
 from augury.training.loop import Fit, fit
-from augury.training.progress import Progress
+from augury.training.progress import Progress, together
 from augury.training.run_folder import RunFolder, open_run
 from augury.training.saved_model import Recipe, save_model
-from augury.training.streams import streams
 from augury.transforms.base import Transform
-from augury.transforms.catalog import build as build_transform
-
-MODEL_FOR = {
-    "image": "cnn",
-    "signal": "signal_cnn",
-    "points": "pointnet",
-    "coordinates": "toy_mlp",
-    "features": "mlp",
-}
-"""The network for each kind of data, where none is named; "mlp" where the inputs are too small for it."""
-
-GENERATORS_FOR = {"image": "affine", "signal": "signal", "points": "rotation3d", "coordinates": "rotation"}
-"""The transformations for each kind of data, where none are named."""
-
-CUSTOM = "custom"
-"""What a network of the user's own is called in records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +46,7 @@ def learn(
     run: str | Path | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    progress: Progress | None = None,
+    callbacks: Progress | Sequence[Progress] = (),
     **settings: Any,
 ) -> Learned:
     """Train a network and learn which invariances the data have.
@@ -87,8 +67,8 @@ def learn(
         Replace a run that stands in the folder.
     resume
         Continue a run that stands in the folder, to the bits it would have reached.
-    progress
-        Whoever watches.
+    callbacks
+        Whoever watches, one or several: told of every step and every epoch, in this order.
     settings
         Any field of `LearnConfig`: epochs=100, samples=20, generators=("rotation",), ...
 
@@ -97,74 +77,17 @@ def learn(
     Learned
         What was learned, and the trained model.
     """
-    dataset = data if isinstance(data, Dataset) else _read(data)
-    check_size(dataset)
-    config = _config(dataset, model, method, transform, settings)
-    check_device(config.device)
-    net = _net(dataset, model, config)
-    check_net(net, dataset)
-    transform = _transform(dataset, transform, config)
-    learner = build_learner(
-        net.to(config.device),
-        None if transform is None else transform.to(config.device),
-        config,
-        dataset.task,
-        len(dataset.x_train),
-        dataset.x_train[:2].to(config.device),
-    )
+    ready = prepare(data, model, method, transform, settings)
+    dataset, config, learner = ready.data, ready.config, ready.learner
     folder = None
     if run is not None:
         folder = open_run(Path(run), _asked(dataset, config), overwrite=overwrite, resume=resume)
-    result = fit(learner, dataset, config, folder, progress)
+    result = fit(learner, dataset, config, folder, together(callbacks))
     invariance = _invariance(dataset, config, result, folder)
     if folder is not None:
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
     return Learned(invariance, learner.model, result.rows, result.epoch, config)
-
-
-def _read(data: Any) -> Dataset:
-    from augury.data.load import load  # readers for every format: only where the data are not read yet
-
-    return load(data)
-
-
-def _config(
-    data: Dataset,
-    model: str | nn.Module | None,
-    method: str,
-    transform: Transform | None,
-    settings: dict[str, Any],
-) -> LearnConfig:
-    """Fill in what depends on the data."""
-    if model is None:
-        model = MODEL_FOR[data.kind]
-        model = model if model in that_take(data.input_shape) else "mlp"
-    name = model if isinstance(model, str) else CUSTOM
-    config = LearnConfig.for_method(method, **{**settings, "model": name})
-    if config.generators is not None and transform is not None:
-        raise InputError(
-            "give transform or generators, not both: generators only say which transform to make."
-        )
-    if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
-        config = replace(config, generators=(GENERATORS_FOR[data.kind],))
-    return config
-
-
-def _net(data: Dataset, model: str | nn.Module | None, config: LearnConfig) -> nn.Module:
-    if isinstance(model, nn.Module):
-        return model
-    rng = streams(config.seed)["network"]
-    return build_net(config.model or "", data.input_shape, data.n_outputs, rng)
-
-
-def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) -> Transform | None:
-    if transform is None and config.generators is not None:
-        transform = build_transform(config.generators, data.kind, data.input_shape, config.sampling)
-    if transform is not None:
-        transform.check(data.x_train[:1])
-        transform.set_widths(config.widths)
-    return transform
 
 
 def _asked(data: Dataset, config: LearnConfig) -> dict[str, Any]:

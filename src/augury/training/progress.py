@@ -1,7 +1,10 @@
 """Whoever wants to watch a run: the loop tells it what happens, and it may draw a bar."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
+
+from augury.core.errors import InputError
 
 
 class Progress:
@@ -46,3 +49,61 @@ class Progress:
 
     def stop(self) -> None:
         """Learn that the run has ended, well or not."""
+
+
+class Together(Progress):
+    """Tells several watchers, one after the other.
+
+    Parameters
+    ----------
+    watchers
+        Who is told, in order.
+    """
+
+    def __init__(self, watchers: Sequence[Progress]) -> None:
+        self.watchers = list(watchers)
+
+    def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.start(method, epochs, steps, done, units)
+
+    def step(self, epoch: int, step: int, loss: float) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.step(epoch, step, loss)
+
+    def epoch(self, row: Mapping[str, Any]) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.epoch(row)
+
+    def stop(self) -> None:
+        """Pass it on, to every one even if another fails."""
+        with ExitStack() as stack:
+            for watcher in reversed(self.watchers):
+                stack.callback(watcher.stop)
+
+
+def together(watchers: Progress | Sequence[Any]) -> Progress:
+    """Return one watcher for any number of them.
+
+    Parameters
+    ----------
+    watchers
+        One, several, or none.
+
+    Returns
+    -------
+    Progress
+        Tells them all.
+    """
+    if isinstance(watchers, Progress):
+        return watchers
+    strangers = [watcher for watcher in watchers if not isinstance(watcher, Progress)]
+    if strangers:
+        raise InputError(
+            f"callbacks must be instances of augury.Progress; got {strangers[0]!r:.60}. "
+            f"Make a class of it, class Mine(augury.Progress), and override what you want to hear of."
+        )
+    return Together(watchers)

@@ -1,0 +1,128 @@
+"""From what a user asks for to a learner that is ready to train: all checks, no training."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import nn
+
+from augury.core.errors import InputError
+from augury.data.dataset import Dataset
+from augury.methods.catalog import build as build_learner
+from augury.methods.checks import check_device, check_net, check_size
+from augury.models.catalog import build as build_net
+from augury.models.catalog import that_take
+from augury.training.config import LearnConfig
+from augury.training.learner import Learner
+from augury.training.streams import streams
+from augury.transforms.base import Transform
+from augury.transforms.catalog import build as build_transform
+
+MODEL_FOR = {
+    "image": "cnn",
+    "signal": "signal_cnn",
+    "points": "pointnet",
+    "coordinates": "toy_mlp",
+    "features": "mlp",
+}
+"""The network for each kind of data, where none is named; "mlp" where the inputs are too small for it."""
+
+GENERATORS_FOR = {"image": "affine", "signal": "signal", "points": "rotation3d", "coordinates": "rotation"}
+"""The transformations for each kind of data, where none are named."""
+
+CUSTOM = "custom"
+"""What a network of the user's own is called in records."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A run that has not begun."""
+
+    data: Dataset
+    """What it learns from."""
+    config: LearnConfig
+    """The settings, with everything filled in."""
+    learner: Learner
+    """The method at work on its network, on the device that the settings name."""
+
+
+def prepare(
+    data: Any,
+    model: str | nn.Module | None,
+    method: str,
+    transform: Transform | None,
+    settings: dict[str, Any],
+) -> Prepared:
+    """Read the data, fill in the settings, build network and learner; raise whatever does not fit.
+
+    Parameters
+    ----------
+    data, model, method, transform
+        As in `augury.learn`.
+    settings
+        Fields of `LearnConfig`.
+
+    Returns
+    -------
+    Prepared
+        All that training needs.
+    """
+    dataset = data if isinstance(data, Dataset) else _read(data)
+    check_size(dataset)
+    config = _config(dataset, model, method, transform, settings)
+    check_device(config.device)
+    net = _net(dataset, model, config)
+    check_net(net, dataset)
+    transform = _transform(dataset, transform, config)
+    learner = build_learner(
+        net.to(config.device),
+        None if transform is None else transform.to(config.device),
+        config,
+        dataset.task,
+        len(dataset.x_train),
+        dataset.x_train[:2].to(config.device),
+    )
+    return Prepared(dataset, config, learner)
+
+
+def _read(data: Any) -> Dataset:
+    from augury.data.load import load  # readers for every format: only where the data are not read yet
+
+    return load(data)
+
+
+def _config(
+    data: Dataset,
+    model: str | nn.Module | None,
+    method: str,
+    transform: Transform | None,
+    settings: dict[str, Any],
+) -> LearnConfig:
+    """Fill in what depends on the data."""
+    if model is None:
+        model = MODEL_FOR[data.kind]
+        model = model if model in that_take(data.input_shape) else "mlp"
+    name = model if isinstance(model, str) else CUSTOM
+    config = LearnConfig.for_method(method, **{**settings, "model": name})
+    if config.generators is not None and transform is not None:
+        raise InputError(
+            "give transform or generators, not both: generators only say which transform to make."
+        )
+    if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
+        config = replace(config, generators=(GENERATORS_FOR[data.kind],))
+    return config
+
+
+def _net(data: Dataset, model: str | nn.Module | None, config: LearnConfig) -> nn.Module:
+    if isinstance(model, nn.Module):
+        return model
+    rng = streams(config.seed)["network"]
+    return build_net(config.model or "", data.input_shape, data.n_outputs, rng)
+
+
+def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) -> Transform | None:
+    if transform is None and config.generators is not None:
+        transform = build_transform(config.generators, data.kind, data.input_shape, config.sampling)
+    if transform is not None:
+        transform.check(data.x_train[:1])
+        transform.set_widths(config.widths)
+    return transform
