@@ -10,6 +10,7 @@ from augury.audit.tally import Tally
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.models.mlp import MLP
+from augury.models.weight_tied import tie
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.color import Color
 from augury.transforms.compose import Compose
@@ -279,6 +280,45 @@ class TestForthAndBack:
         moves = orbit.moves(3, generator(0))
         assert (moves.forth(copies) - copies).abs().max() > 0.05
         torch.testing.assert_close(moves.forth_and_back(copies), copies)
+
+
+class TestRealCaptum:
+    """captum itself, where its attributions are known in closed form: on linear and on quadratic functions."""
+
+    @pytest.mark.parametrize("method", ["integrated_gradients", "input_x_gradient", "feature_ablation"])
+    def test_maps_of_a_linear_function_are_input_times_weight_in_the_frame_of_the_input(self, method):
+        net, x = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)).double(), images(3, side=4)
+        _, moves, seen = seen_by(net, x, CyclicRotation(4), method)
+        views = moves.forth(x[:, None].expand(-1, 3, -1, -1, -1))
+        W = net[1].weight[net(x).argmax(1)].reshape(3, 1, 4, 4).detach()
+        torch.testing.assert_close(seen.m, x * W)
+        for s in range(3):
+            W = net[1].weight[net(views[:, s]).argmax(1)].reshape(3, 1, 4, 4).detach()
+            torch.testing.assert_close(seen.m_g[:, s], torch.rot90(views[:, s] * W, -(s + 1), (-2, -1)))
+        assert seen.SI.min() < 0.999  # a linear function is not invariant, and SI says so
+
+    def test_integrated_gradients_of_squares_are_the_squares(self):
+        x = images(3, side=4)
+
+        def squares(x):
+            total = x.square().sum((1, 2, 3))
+            return torch.stack([total, -total], dim=1)
+
+        _, _, seen = seen_by(squares, x, Affine2d((4, 4), "rotation"), "integrated_gradients")
+        torch.testing.assert_close(seen.m, x.square(), rtol=1e-4, atol=1e-6)
+
+    @pytest.mark.parametrize("method", ["integrated_gradients", "input_x_gradient", "feature_ablation"])
+    def test_a_tied_network_scores_one_and_the_same_network_untied_does_not(self, method):
+        x = images(4, side=6)
+        tied = tie(network(), CyclicRotation(4)).double()
+        assert seen_by(tied, x, CyclicRotation(4), method)[2].SI.min() > 1 - 1e-9
+        assert seen_by(network(), x, CyclicRotation(4), method)[2].SI.min() < 0.9
+
+    def test_the_whole_audit_runs_on_captums_maps(self):
+        from augury.audit.run import audit
+
+        found = audit(network(), images(8), "C4", saliency="integrated_gradients", corruptions=False)
+        assert found.saliency == "integrated_gradients" and found.SI.value < 0.95
 
 
 class TestCaptum:

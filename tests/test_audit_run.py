@@ -160,6 +160,31 @@ class TestOtherPeoplesModels:
         assert all(torch.equal(tensor, before[name]) for name, tensor in net.state_dict().items())
         assert net.training and net.bn1.training and not net.layer1.training
 
+    def test_a_resnet_of_transformers_built_from_its_configuration(self):
+        """BatchNorm, and outputs in an object of their own; random weights, running statistics made to differ."""
+        from transformers import ResNetConfig, ResNetForImageClassification
+
+        torch.manual_seed(0)
+        config = ResNetConfig(
+            embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=5
+        )
+        net = ResNetForImageClassification(config).train()
+        x = images(12, C=3, side=24)
+        net(x)  # a step of the running statistics
+        before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+        found = audit(net, x, "C4", drift_images=4, jacobian_images=2, floor_images=4)
+        assert net.training and all(torch.equal(t, before[name]) for name, t in net.state_dict().items())
+        with torch.no_grad():
+            f = net.eval()(x).logits
+            f_g = torch.stack([net(torch.rot90(x, k, (-2, -1))).logits for k in (1, 2, 3)], dim=1)
+        expected = (f_g - f[:, None]).square().sum(-1).mean()
+        assert found.LI.value == pytest.approx(expected.item(), rel=1e-4) and expected > 0
+        assert found.agreement.value == pytest.approx(
+            (f_g.argmax(-1) == f.argmax(-1)[:, None]).float().mean()
+        )
+        assert found.SI is not None and found.sigma_max_jacobian > 0 and found.sigma_max_weights
+        assert found.verdict in ("sensitive", "only on the training distribution")
+
     def test_a_plain_function_with_and_without_gradients(self):
         def pixels(x):
             return x.flatten(1)[:, :4]
