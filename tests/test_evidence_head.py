@@ -1,0 +1,190 @@
+"""The evidence of linear heads: against dense twins, an exact case, and finite differences, in float64."""
+
+import math
+
+import pytest
+import torch
+
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.evidence.head import fit_head
+from augury.evidence.head_basis import basis, normalised
+from augury.evidence.head_softmax import BIAS, at_precision, fit_softmax, problem
+from augury.models.hyper import HyperExtractor
+from reference.head import gaussian_evidence, softmax_evidence, softmax_optimum
+
+TIGHT = 1e-14
+
+
+def classes(N=30, d=4, C=3, seed=0):
+    rng = generator(seed)
+    y = torch.randint(C, (N,), generator=rng)
+    centres = torch.randn(C, d, generator=rng, dtype=torch.float64)
+    return centres[y] + torch.randn(N, d, generator=rng, dtype=torch.float64), y
+
+
+def numbers(N=25, d=4, D=2, seed=0, noise=0.7):
+    rng = generator(seed)
+    x = torch.randn(N, d, generator=rng, dtype=torch.float64)
+    W = torch.randn(d, D, generator=rng, dtype=torch.float64)
+    return x, x @ W + noise * torch.randn(N, D, generator=rng, dtype=torch.float64) + 5
+
+
+def test_features_are_centred_and_of_unit_average_norm_and_the_basis_is_a_rotation():
+    for N, d in ((30, 4), (6, 11)):
+        Z = normalised(classes(N, d)[0] * 7 + 3).Z
+        assert torch.allclose(Z.mean(0), torch.zeros(d).double(), atol=1e-12)
+        assert abs(float(Z.square().sum(1).mean()) - 1) < 1e-12
+        rotated = basis(Z)
+        assert len(rotated.a) == min(N - 1, d)
+        assert torch.allclose(rotated.Z.T @ rotated.Z, rotated.a.diag(), atol=1e-10)
+        assert torch.allclose(rotated.lift(rotated.Z), Z, atol=1e-10)
+
+
+@pytest.mark.parametrize(("N", "d"), [(30, 4), (12, 20)])
+def test_the_softmax_head_is_at_its_optimum_and_its_evidence_equals_the_dense_twin(N, d):
+    x, y = classes(N, d)
+    Z = normalised(x).Z
+    rotated = basis(Z)
+    head = problem(rotated, y, 3, 0.3)
+    fit = at_precision(head, 0.3, torch.zeros_like(head.Y.T @ head.Z), TIGHT)
+    Theta, J = softmax_optimum(Z, y, 3, 0.3, BIAS)
+    assert torch.allclose(rotated.lift(fit.Theta[:, :-1]), Theta[:, :-1], atol=1e-7)
+    assert abs(float(head.value(fit.Theta) - J)) < 1e-10
+    assert abs(fit.value - float(softmax_evidence(Z, y, 3, 0.3, BIAS))) < 1e-9
+
+
+def test_the_kronecker_determinant_is_exact_where_every_input_has_the_same_probabilities():
+    """With a huge prior precision W is 0 and all p are alike, so A (x) G / N is the GGN itself."""
+    x, y = classes()
+    rotated = basis(normalised(x).Z)
+    delta = 1e9
+    head = problem(rotated, y, 3, delta)
+    fit = at_precision(head, delta, torch.zeros_like(head.Y.T @ head.Z), TIGHT)
+    p = fit.P[0]
+    ggn = sum(torch.kron(torch.diag(p) - torch.outer(p, p), torch.outer(z, z)) for z in rotated.Z)
+    exact = torch.logdet(torch.eye(len(ggn)).double() + ggn / delta)
+    kron = (1 + rotated.a[:, None] * fit.g / (len(y) * delta)).log().sum()
+    assert abs(float(exact / kron) - 1) < 1e-6
+
+
+def test_the_slope_in_the_precision_is_the_total_derivative_and_vanishes_at_the_best():
+    x, y = classes()
+    rotated = basis(normalised(x).Z)
+    head = problem(rotated, y, 3, 1.0)
+    zero = torch.zeros_like(head.Y.T @ head.Z)
+
+    def value(t):
+        return at_precision(head, math.exp(t), zero, TIGHT).value
+
+    slope = at_precision(head, math.exp(-2.0), zero, TIGHT).slope
+    assert abs(slope - (value(-2 + 1e-5) - value(-2 - 1e-5)) / 2e-5) < 1e-5
+    best = fit_softmax(rotated, y, 3, tolerance=1e-12)
+    assert abs(best.slope) < 1e-5
+    assert best.value > max(value(math.log(best.delta) + s) for s in (-0.3, 0.3))
+
+
+def test_a_warm_start_reaches_the_same_head():
+    x, y = classes()
+    first = fit_head(x, y, 3, tolerance=1e-12)
+    other = x + 0.05 * classes(seed=5)[0]
+    cold = fit_head(other, y, 3, tolerance=1e-12)
+    warm = fit_head(other, y, 3, tolerance=1e-12, warm=first.warm)
+    assert torch.allclose(warm.weight, cold.weight, atol=1e-5)
+    assert abs(float(warm.log_evidence - cold.log_evidence)) < 1e-8
+
+
+@pytest.mark.parametrize(("N", "d"), [(25, 4), (12, 20)])
+def test_the_regression_evidence_equals_the_dense_twin_and_is_the_maximum(N, d):
+    x, y = numbers(N, d, noise=4.0)
+    head = fit_head(x, y, 2)
+    Z, scaled = normalised(x).Z, y / y.std(0, correction=0)
+    value = gaussian_evidence(Z, scaled, head.delta, head.sigma2)
+    assert abs(float(head.log_evidence - value)) < 1e-8
+    for a, b in ((1.1, 1), (0.9, 1), (1, 1.1), (1, 0.9)):
+        assert gaussian_evidence(Z, scaled, head.delta * a, head.sigma2 * b) < value
+
+
+@pytest.mark.parametrize("make", [classes, numbers])
+def test_the_head_predicts_for_features_as_they_came(make):
+    """The folded head gives what the one on normalised features gives: for numbers, the normal equations."""
+    x, y = make()
+    C = 3 if y.ndim == 1 else 2
+    head = fit_head(x, y, C, tolerance=1e-12)
+    outputs = x @ head.weight.T + head.bias
+    Z = normalised(x).Z
+    if y.ndim == 1:
+        Theta, _ = softmax_optimum(Z, y, C, head.delta, BIAS)
+        assert torch.allclose(outputs.softmax(1), (Z @ Theta[:, :-1].T + Theta[:, -1]).softmax(1), atol=1e-6)
+        return
+    ridge = Z.T @ Z + head.delta * head.sigma2 * torch.eye(Z.shape[1]).double()
+    expected = Z @ torch.linalg.solve(ridge, Z.T @ (y - y.mean(0))) + y.mean(0)
+    assert torch.allclose(outputs, expected, atol=1e-8)
+    assert torch.allclose(head.linear()(x.float()), outputs.float(), atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [classes, numbers])
+@pytest.mark.parametrize("many", [True, False])
+def test_the_gradient_in_the_features_matches_finite_differences(make, many):
+    x, y = make(20, 3) if many else make(14, 16)
+    if y.ndim == 2:
+        y = y + 4 * torch.randn(y.shape, generator=generator(2), dtype=torch.float64)
+    C = 3 if y.ndim == 1 else 2
+
+    def value(features):
+        return fit_head(features, y, C, tolerance=TIGHT).log_evidence
+
+    x.requires_grad_()
+    (slope,) = torch.autograd.grad(value(x), x)
+    for row, column in ((0, 0), (3, 2), (7, 1)):
+        step = torch.zeros_like(x)
+        step[row, column] = 1e-4
+        central = (value((x + step).detach()) - value((x - step).detach())) / 2e-4
+        assert abs(float(central - slope[row, column])) < 1e-5 * max(1.0, abs(float(central)))
+
+
+def extractor(K=2, d_h=6):
+    made = HyperExtractor("conv16", ("rotation", "color")[:K], (1, 9, 9), generator(3), d_h)
+    return made.double().requires_grad_(False)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_gradient_reaches_the_descriptor_and_matches_finite_differences(task):
+    net, rng = extractor(), generator(1)
+    x = torch.rand(24, 1, 9, 9, generator=rng, dtype=torch.float64)
+    y = torch.arange(24) % 3
+    x[y == 1, :, 2:5] += 0.6
+    x[y == 2, :, :, 2:5] += 0.6
+    if task == "regression":
+        y = torch.stack([x[:, 0, 2:5].mean((1, 2)), x[:, 0, :, 2:5].mean((1, 2)) ** 2], 1)
+        y = y + 0.05 * torch.randn(24, 2, generator=rng, dtype=torch.float64)
+    net.calibrate(x)
+
+    def value(i):
+        return fit_head(net(x, i), y, 3 if task == "classification" else 2, tolerance=TIGHT).log_evidence
+
+    i = torch.tensor([0.4, 0.7], dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(value(i), i)
+    for k in range(2):
+        e = torch.zeros(2).double()
+        e[k] = 1e-4
+        central = (value((i + e).detach()) - value((i - e).detach())) / 2e-4
+        assert abs(float(central - slope[k])) < 1e-4 * max(1.0, abs(float(central)))
+    assert float(slope.abs().max()) > 1e-3
+
+
+def test_the_evidence_prefers_the_features_that_carry_the_label():
+    x, y = classes(60, 4)
+    noise = torch.randn(60, 40, generator=generator(9), dtype=torch.float64)
+    clear, mixed = fit_head(x, y, 3), fit_head(torch.cat([x, 3 * noise], 1), y, 3)
+    assert float(clear.log_evidence) > float(mixed.log_evidence) + 5
+
+
+def test_what_cannot_be_fitted_is_refused():
+    x, _ = classes()
+    with pytest.raises(InputError, match="at least two classes"):
+        fit_head(x, torch.zeros(30, dtype=torch.int64), 3)
+    with pytest.raises(InputError, match="same for all"):
+        fit_head(torch.ones(30, 4), torch.arange(30) % 3, 3)
+    with pytest.raises(InputError, match="finite"):
+        fit_head(x / 0, torch.arange(30) % 3, 3)
