@@ -19,6 +19,7 @@ from torch.func import functional_call
 
 from augury.core.errors import InputError, choose
 from augury.models.encoders import ENCODERS, build
+from augury.models.hyper_encoder import feature_count, group_names, vacate
 from augury.models.hyper_norm import forget, noting, swap_in, swap_out
 from augury.models.hyper_weights import WeightGenerator
 
@@ -26,7 +27,6 @@ CUSTOM = "custom"
 """What a user's own encoder is called."""
 D_H = 64
 """Hidden units for it, unless told."""
-CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 class HyperExtractor(nn.Module):
@@ -59,16 +59,16 @@ class HyperExtractor(nn.Module):
         activation: str = "tanh",
     ) -> None:
         super().__init__()
-        self.groups: tuple[str, ...] = _group_names(groups)
+        self.groups: tuple[str, ...] = group_names(groups)
         self.input_shape: tuple[int, ...] = tuple(input_shape)
         self.encoder_name: str = encoder if isinstance(encoder, str) else CUSTOM
         self.encoder = (
             build(encoder, input_shape, rng) if isinstance(encoder, str) else copy.deepcopy(encoder)
         )
         self.d_h: int = d_h or (ENCODERS[encoder].d_h if isinstance(encoder, str) else D_H)
-        self.features: int = _features(self.encoder, self.input_shape)
+        self.features: int = feature_count(self.encoder, self.input_shape)
         self.norms = swap_in(self.encoder)
-        self.weights = WeightGenerator(len(self.groups), _vacate(self.encoder), rng, self.d_h, activation)
+        self.weights = WeightGenerator(len(self.groups), vacate(self.encoder), rng, self.d_h, activation)
         self.register_buffer("reference", None, persistent=False)
         self.reference: Tensor | None
 
@@ -260,46 +260,3 @@ class HyperExtractor(nn.Module):
                 f"1 asks for invariance to the group, 0 for sensitivity."
             )
         return i
-
-
-def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(groups)
-    if not names or len(set(names)) < len(names) or not all(names):
-        raise InputError(
-            f"an extractor needs at least one invariance group, each with a name of its own; got {list(names)}."
-        )
-    return names
-
-
-def _features(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """Return the number of features, by a look at two inputs of zeros."""
-    was_training = encoder.training
-    like = next(encoder.parameters(), torch.zeros(()))
-    zeros = like.new_zeros(2, *input_shape)
-    try:
-        with torch.no_grad():
-            out = encoder.eval()(zeros)
-    except RuntimeError as error:
-        raise InputError(
-            f"the encoder cannot take inputs of shape {list(input_shape)}: {str(error).splitlines()[0]}."
-        ) from error
-    finally:
-        encoder.train(was_training)
-    if out.ndim != 2 or len(out) != 2:
-        raise InputError(
-            f"an encoder must give one row of features per input, [n, d]; for 2 inputs it gave {list(out.shape)}."
-        )
-    return int(out.shape[1])
-
-
-def _vacate(encoder: nn.Module) -> dict[str, tuple[int, ...]]:
-    """Take the weights out of every convolution, leaving places to be filled, and return their shapes by name."""
-    shapes = {}
-    for path, layer in encoder.named_modules():
-        if isinstance(layer, CONVOLUTIONS):
-            shapes[f"{path}.weight" if path else "weight"] = tuple(layer.weight.shape)
-            del layer._parameters["weight"]
-            layer.register_buffer("weight", torch.empty(0), persistent=False)
-    if not shapes:
-        raise InputError("an encoder must have convolutions, whose weights are to be generated; it has none.")
-    return shapes
