@@ -14,6 +14,7 @@ from augury.models.orbit import OrbitAverage
 from augury.models.weight_tied import WeightTied
 from augury.records import Invariance
 from augury.training.config import DEFAULT_METHOD, LearnConfig
+from augury.training.exhibit import leave_exhibits
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, together
 from augury.training.run_folder import RunFolder, open_run
@@ -87,6 +88,7 @@ def learn(
     if folder is not None:
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
+        leave_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs)
     return Learned(invariance, learner.model, result.rows, result.epoch, config)
 
 

@@ -55,7 +55,15 @@ AT_LEAST_ONE = ("samples", "samples_eval", "epochs", "batch", "evidence_images",
 NOT_NEGATIVE = (
     *("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "delta_rate", "checkpoint_seconds"),
     *("burn_in", "evidence_every", "evidence_samples", "eta_steps", "delta_steps"),
-    *("settle_window", "settle_eta", "settle_evidence", "evaluate_every", "seed", "choose_from"),
+    *(
+        "settle_window",
+        "settle_eta",
+        "settle_evidence",
+        "evaluate_every",
+        "evaluate_images",
+        "seed",
+        "choose_from",
+    ),
 )
 
 
@@ -140,6 +148,8 @@ class LearnConfig(Record):
     """The same for the log evidence per example, in nats."""
     evaluate_every: int = 0
     """Score the test set after every so many epochs; 0 only at the end. It never steers the training."""
+    evaluate_images: int = 0
+    """Test inputs for the scores on the way; 0 for all. The score at the end takes all."""
     checkpoint_seconds: float = 10.0
     """Write a checkpoint after the first epoch that ends so long after the last one; 0 after every epoch."""
     device: str = "cpu"

@@ -17,7 +17,6 @@ SCORES = {"classification": "test_accuracy", "regression": "test_error"}
 """What the test set is scored by: the share of right answers, or the root mean squared error."""
 
 
-@torch.no_grad()
 def score(
     model: nn.Module, x: Float[Tensor, "M ..."], y: Shaped[Tensor, "M ..."], task: str, chunk: int = 1000
 ) -> dict[str, float]:
@@ -39,13 +38,52 @@ def score(
     dict
         The score under its name in `SCORES`, or nothing.
     """
-    if len(x) == 0:
-        return {}
+    return score_of(outputs_of(model, x, chunk), y, task) if len(x) else {}
+
+
+@torch.no_grad()
+def outputs_of(model: nn.Module, x: Float[Tensor, "M ..."], chunk: int = 1000) -> Float[Tensor, "M D"]:
+    """Return what a model says in evaluation mode; it is left in the mode it came in.
+
+    Parameters
+    ----------
+    model
+        From inputs to outputs.
+    x
+        At least one input.
+    chunk
+        Inputs in one forward pass.
+
+    Returns
+    -------
+    Tensor
+        Its outputs, on the CPU.
+    """
     was_training = model.training
     model.eval()
     device = next((p.device for p in model.parameters()), x.device)
     outputs = torch.cat([model(part.to(device)).cpu() for part in x.split(chunk)])
     model.train(was_training)
+    return outputs
+
+
+def score_of(outputs: Float[Tensor, "M D"], y: Shaped[Tensor, "M ..."], task: str) -> dict[str, float]:
+    """Score outputs.
+
+    Parameters
+    ----------
+    outputs
+        What a model said.
+    y
+        What is true.
+    task
+        "classification" or "regression".
+
+    Returns
+    -------
+    dict
+        The score under its name in `SCORES`.
+    """
     if task == "classification":
         return {SCORES[task]: float((outputs.argmax(1) == y).double().mean())}
     return {SCORES[task]: float((outputs - y).double().square().mean().sqrt())}

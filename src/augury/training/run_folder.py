@@ -1,6 +1,6 @@
 """A run's folder: what it was asked, what happened, what came of it.
 
-config.json  metrics.jsonl  checkpoint/  model.safetensors  invariance.json
+config.json  metrics.jsonl  checkpoint/  model.safetensors  invariance.json  views/  command.json  report.html
 
 and in baseline/ the same of the plain network trained beside it, where one was asked for.
 """
@@ -14,12 +14,13 @@ from typing import Any
 
 from augury.core.errors import InputError, RunError
 from augury.core.files import write_text
+from augury.exhibits import VIEWS
 from augury.records import Invariance
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint"
 MODEL, INVARIANCE, REPORT = "model.safetensors", "invariance.json", "report.html"
-BASELINE = "baseline"
-OURS = (CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, REPORT, BASELINE)
+BASELINE, COMMAND = "baseline", "command.json"
+OURS = (CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, REPORT, BASELINE, COMMAND, VIEWS)
 """What a run writes, and therefore all that overwriting it may delete."""
 
 
