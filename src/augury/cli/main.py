@@ -8,6 +8,8 @@ import typer
 from augury import __version__
 from augury.cli.audit import HELP as AUDIT_HELP
 from augury.cli.audit import audit
+from augury.cli.bench import HELP as BENCH_HELP
+from augury.cli.bench import bench
 from augury.cli.console import say_error
 from augury.cli.data import app as data_app
 from augury.cli.learn import HELP, learn
@@ -42,6 +44,7 @@ app = typer.Typer(
 app.command(help=HELP, epilog=EXIT_CODES)(learn)
 app.command(help=AUDIT_HELP, epilog=EXIT_CODES)(audit)
 app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
+app.command(help=BENCH_HELP, epilog=EXIT_CODES)(bench)
 app.add_typer(data_app, name="data")
 
 

@@ -56,7 +56,7 @@ def reproduce(
     """Check what was asked, then do it; see `HELP`."""
     request = Request(paper, item, scale, seeds, tuple(only or ()), jobs, output, device)
     try:
-        found = carry_out(request, None if quiet else _tell)
+        found = carry_out(request, None if quiet else tell)
     except KeyboardInterrupt:
         err.print("Interrupted. The same command goes on with the cells that are missing.", style="yellow")
         raise typer.Exit(130) from None
@@ -69,7 +69,16 @@ def reproduce(
         raise typer.Exit(2)
 
 
-def _tell(outcome: Result | Failure, done: int, total: int) -> None:
+def tell(outcome: Result | Failure, done: int, total: int) -> None:
+    """Say in a line what came of a cell.
+
+    Parameters
+    ----------
+    outcome
+        Its result, or why it has none.
+    done, total
+        How many cells are done, and how many there are.
+    """
     if isinstance(outcome, Failure):
         err.print(f"[{done}/{total}] {outcome.cell.key} failed: {outcome.message}", style="red", markup=False)
         return

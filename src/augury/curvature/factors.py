@@ -15,17 +15,25 @@ Rows = dict[str, Float[Tensor, "groups m d"]]
 """Rows by the statistic that is the sum of their outer products."""
 
 
-def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    # In float32 the routine may not converge where few data leave most eigenvalues at zero; in float64 it does.
+def _eigh(matrix: Tensor, vectors: bool = True) -> tuple[Tensor, Tensor | None]:
+    # In float32 the routine may not converge where few data leave most eigenvalues at zero, or say that it did and
+    # return NaN; in float64 it converges.
     if not matrix.isfinite().all():
         raise RunError(
             "the curvature is not finite: the network's activations or gradients overflow. Lower the rate."
         )
+
+    def decompose(matrix: Tensor) -> tuple[Tensor, Tensor | None]:
+        return torch.linalg.eigh(matrix) if vectors else (torch.linalg.eigvalsh(matrix), None)
+
     try:
-        values, vectors = torch.linalg.eigh(matrix)
+        values, found = decompose(matrix)
+        converged = bool(values.isfinite().all())
     except torch.linalg.LinAlgError:
-        values, vectors = torch.linalg.eigh(matrix.double())
-    return values, vectors.to(matrix)
+        converged = False
+    if not converged:
+        values, found = decompose(matrix.double())
+    return values, None if found is None else found.to(matrix)
 
 
 @dataclass(frozen=True)
@@ -33,20 +41,43 @@ class Factor:
     """One symmetric factor in its eigenbasis; the leading axis is the groups of a convolution."""
 
     values: Float[Tensor, "groups d"]
-    vectors: Float[Tensor, "groups d d"]
+    """All eigenvalues; where there are fewer vectors, theirs come first and the others are zero."""
+    vectors: Float[Tensor, "groups d r"] | None
+    """The eigenvectors, or those of all eigenvalues but zero; none where only values were asked for."""
 
     @classmethod
-    def of(cls, matrix: Float[Tensor, "groups d d"]) -> "Factor":
+    def of(cls, matrix: Float[Tensor, "groups d d"], vectors: bool = True) -> "Factor":
         """Decompose a positive semi-definite matrix; eigenvalues below zero are rounding and become zero.
 
         The eigenvalues are kept in float64: the log-determinant sums a million logarithms.
         """
-        values, vectors = _eigh(matrix)
-        return cls(values.clamp(min=0).double(), vectors)
+        values, found = _eigh(matrix, vectors)
+        return cls(values.clamp(min=0).double(), found)
+
+    @classmethod
+    def of_rows(cls, rows: Float[Tensor, "groups m d"], vectors: bool = True) -> "Factor":
+        """Decompose R^T R by way of the smaller R R^T = U k U^T: the vectors are R^T U / sqrt(k)."""
+        _, m, d = rows.shape
+        k, U = _eigh(rows @ rows.mT, vectors)
+        noise = m * torch.finfo(rows.dtype).eps * k[:, -1:]
+        k = torch.where(k > noise, k, 0.0)
+        values = torch.nn.functional.pad(k.double(), (0, d - m))
+        if U is None:
+            return cls(values, None)
+        return cls(values, rows.mT @ (U * torch.where(k > 0, k.rsqrt(), 0.0)[:, None, :]))
 
     def with_values(self, values: Float[Tensor, "groups d"]) -> Float[Tensor, "groups d d"]:
-        """Return the matrix with these eigenvalues and the same eigenvectors."""
-        return (self.vectors * values[:, None, :].to(self.vectors)) @ self.vectors.mT
+        """Return the matrix with these eigenvalues, equal where the old ones are zero, and the same eigenvectors."""
+        if self.vectors is None:
+            raise RunError("this factor was decomposed for its eigenvalues alone.")
+        V = self.vectors
+        values = values.to(V)
+        if V.shape[2] == V.shape[1]:
+            return (V * values[:, None, :]) @ V.mT
+        null = values[:, -1, None]
+        matrix = (V * (values[:, : V.shape[2]] - null)[:, None, :]) @ V.mT
+        matrix.diagonal(dim1=1, dim2=2).add_(null)
+        return matrix
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,163 @@
+"""The comparison of policies: one operation per view, equal settings, a search that is counted, results that stay."""
+
+import json
+
+import pytest
+import torch
+
+import augury.bench.run as bench_run
+from augury.bench.policies import FIXED, POLICIES, SCALES, candidates, grid, settings
+from augury.bench.run import Request, compare
+from augury.bench.run_policy import _validation_split, run_policy
+from augury.bench.trivial import OneOf, trivial
+from augury.bench.write import write
+from augury.cli.main import main
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.papers.run import read_data
+from augury.transforms.affine2d import Affine2d
+from papers_doubles import MACHINE, result
+
+
+def one(method, seed=0):
+    (cell,) = [cell for cell in grid("quick", [seed]) if cell.method == method]
+    return cell
+
+
+def test_every_view_gets_one_operation_or_none():
+    x = torch.rand(3, 1, 12, 12, generator=generator(0))
+    policy = trivial((1, 12, 12))
+    eps = policy.noise(3, 200, generator(1))
+    views = policy.act(x, eps)
+    n = len(policy.parts) + 1
+    which = ((eps[..., 0] + 1) / 2 * n).long()
+    assert set(which.flatten().tolist()) == set(range(n))
+    for j, part in enumerate(policy.parts):
+        for b, s in torch.nonzero(which == j)[:5].tolist():
+            assert torch.allclose(views[b, s], part.act(x[b : b + 1], eps[b, s, 1].reshape(1, 1, 1))[0, 0])
+    b, s = torch.nonzero(which == n - 1, as_tuple=True)
+    assert torch.equal(views[b, s], x[b])
+
+
+def test_operations_are_equally_likely():
+    policy = OneOf([Affine2d((8, 8), "translate_x"), Affine2d((8, 8), "rotation")])
+    policy.set_widths({"translate_x": 4.0, "rotation": 30.0})
+    x = torch.rand(1, 1, 8, 8, generator=generator(0))
+    same = (policy(x, 3000, generator(1)) == x[:, None]).flatten(2).all(2).double().mean()
+    assert abs(float(same) - 1 / 3) < 0.03
+
+
+def test_saturation_needs_colours():
+    assert "saturation" in trivial((3, 8, 8)).names and "saturation" not in trivial((1, 8, 8)).names
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_all_rows_share_the_network_the_images_and_the_training(scale):
+    cells = grid(scale, [0])
+    per_place = {(c.data, c.variant) for c in cells}
+    assert len(cells) == len(per_place) * len(POLICIES)
+    for place in per_place:
+        here = [c for c in cells if (c.data, c.variant) == place]
+        assert len({(c.model, c.subset, c.test_images) for c in here}) == 1
+        assert len({(c.settings["epochs"], c.settings["batch"]) for c in here}) == 1
+        moving = [c for c in here if c.algorithm != "plain"]
+        assert len({(c.settings["samples"], c.settings["samples_eval"]) for c in moving}) == 1
+
+
+def test_settings_of_the_evidence_go_to_those_who_have_one():
+    assert "eta_steps" in settings("quick", POLICIES["lila"])
+    assert "eta_steps" not in settings("quick", POLICIES["fixed"])
+
+
+def test_candidates_of_the_search():
+    tried = candidates()
+    assert tried[0] == {} and len(tried) == 8 == len({tuple(c.items()) for c in tried})
+    assert {"rotation": 90.0, "translate_x": 4.0, "translate_y": 4.0} in tried
+
+
+def test_a_search_counts_all_its_trainings():
+    found = run_policy(one("augmented/grid"))
+    assert found.extra["trainings"] == 9 == len(found.extra["tried"]) + 1
+    assert found.extra["total_seconds"] > found.invariance.seconds
+    best = max(entry["accuracy"] for entry in found.extra["tried"])
+    first = next(entry for entry in found.extra["tried"] if entry["accuracy"] == best)
+    assert found.extra["chosen"] == first["widths"]
+    assert found.N == 40
+
+
+def test_a_search_is_judged_on_training_images_that_it_did_not_train_on():
+    cell = one("augmented/grid")
+    data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
+    part = _validation_split(data, 0)
+    assert 6 <= len(part.x_test) <= 10
+    both = torch.cat([part.x_train, part.x_test]).flatten(1)
+    assert sorted(both.sum(1).tolist()) == sorted(data.x_train.flatten(1).sum(1).tolist())
+
+
+def test_the_fixed_policy_stays_as_it_was_given():
+    widths = run_policy(one("augmented/fixed")).invariance.widths
+    assert {name: round(w.value, 4) for name, w in widths.items()} == FIXED
+
+
+def test_what_is_done_is_not_done_again(tmp_path, capsys, monkeypatch):
+    ran = []
+
+    def pretend(cell, device):
+        ran.append(cell.method)
+        return result(cell, 0.25, trainings=1, total_seconds=2.0)
+
+    monkeypatch.setitem(bench_run.RUNS, "policies", pretend)
+    request = Request(scale="quick", out=tmp_path, only=("method=lila,plain",))
+    assert compare(request).ran == 2
+    found = compare(Request(scale="quick", out=tmp_path))
+    assert found.ran == len(POLICIES) - 2 and sorted(ran) == sorted(p.method for p in POLICIES.values())
+    assert found.table.read_text() == found.text
+    assert all(f"| {name} |" in found.text for name in POLICIES)
+    assert "`augury bench policies --scale quick --seeds 1`" in found.text
+
+
+def test_the_table_shows_means_trainings_and_widths():
+    results = [
+        result(one("lila", seed), 0.5 + seed / 10, trainings=1, total_seconds=10.0 + seed) for seed in (0, 1)
+    ]
+    text = write(results, "augury bench")
+    assert (
+        "| lila | widths by the evidence | 55.0 ± 5.0 | 1 | 10 ± 0 | rotation 170 deg; rotation 171 deg |"
+        in text
+    )
+    assert f"{MACHINE['cores']} cores" in text and "2 trainings, 21 seconds" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"what": "polices"}, "Did you mean"),
+        ({"scale": "tiny"}, "scale must be"),
+        ({"seeds": 0}, "at least 1"),
+    ],
+    ids=str,
+)
+def test_a_request_that_does_not_fit_is_refused(given, says):
+    with pytest.raises(InputError, match=says):
+        Request(**given)
+
+
+def test_on_the_command_line(tmp_path, capsys, monkeypatch):
+    words = [
+        "bench",
+        "policies",
+        "--scale",
+        "quick",
+        "--only",
+        "method=plain",
+        "--out",
+        str(tmp_path),
+        "--json",
+        "-q",
+    ]
+    monkeypatch.setattr("sys.argv", ["augury", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    printed = json.loads(capsys.readouterr().out)
+    assert not end.value.code and printed["ran"] == 1 and printed["failed"] == []
+    assert "none" in (tmp_path / "bench_policies_quick.md").read_text()
