@@ -91,7 +91,8 @@ def test_a_run_folder_holds_everything_and_the_model_comes_back(tmp_path):
     data, run = images(), tmp_path / "run"
     result = learn(data, run=run, **QUICK)
     names = {path.name for path in run.iterdir()}
-    assert names == {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json"}
+    files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json", "views"}
+    assert names == files
     again = Invariance.from_json(json.loads((run / "invariance.json").read_text()))
     assert again == result.invariance and again.run == str(run)
     config = json.loads((run / "config.json").read_text())
