@@ -48,7 +48,8 @@ def _learn(cell: Cell, data: "Dataset", device: str, **changed: Any) -> "Learned
 
 def _search(cell: Cell, data: "Dataset", device: str) -> Result:
     """Train every candidate on a part of the images, choose by the rest, train the chosen one on all of them."""
-    part, tried, seconds = _validation_split(data, cell.seed), [], 0.0
+    part, seconds = _validation_split(data, cell.seed), 0.0
+    tried: list[dict[str, Any]] = []
     for widths in candidates():
         found = _candidate(cell, part, widths, device).invariance
         tried.append({"widths": widths, "accuracy": found.test_accuracy})
