@@ -57,6 +57,8 @@ class Card(Record):
     """The last epoch's mean loss."""
     seconds: float = 0.0
     """How long it took."""
+    invariance: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Measured invariance to each group: see `augury.methods.hyper.measured.summarise`."""
     version: str = __version__
     """Augury's version."""
 

@@ -1,0 +1,213 @@
+"""`augury.amortize`: from images and the names of invariance groups to an extractor that spans them all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from augury.core.errors import InputError
+from augury.core.rng import generator, spawn
+from augury.data.coloured import DESCRIPTORS, coloured_rotated_tasks
+from augury.data.dataset import Dataset
+from augury.data.load import load
+from augury.data.unlabelled import Images, load_images
+from augury.methods.checks import check_device
+from augury.methods.hyper.contrastive import Contrastive
+from augury.methods.hyper.groups import Group, parse_groups
+from augury.methods.hyper.measured import summarise
+from augury.methods.hyper.multitask import MultiTask, gather
+from augury.methods.hyper.pretrainer import Pretrainer
+from augury.methods.hyper.settings import AmortizeConfig, checked_descriptors, corners
+from augury.methods.hyper.views import Views
+from augury.models.hyper import CUSTOM, HyperExtractor
+from augury.training.loop import Fit, fit
+from augury.training.progress import Progress, Together, together
+from augury.training.run_folder import open_run
+from augury.training.saved_extractor import EXTRACTOR, Card, card_of, save_extractor
+from augury.training.streams import streams
+
+COLOURED_GROUPS = {"rotation": "rotation:90", "color": "channels"}
+"""What changes in coloured-rotated digits, in the order of `DESCRIPTORS`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Amortized:
+    """What a pre-training leaves in the hands of its caller."""
+
+    extractor: HyperExtractor
+    """The extractor, in evaluation mode, not calibrated."""
+    card: Card
+    """What it is and where it came from: plain data."""
+    groups: tuple[Group, ...]
+    """The groups and their transformations."""
+    metrics: list[dict[str, Any]]
+    """A line for each epoch."""
+    config: AmortizeConfig
+    """The settings, with everything filled in."""
+
+
+def amortize(
+    data: Any,
+    groups: str | Sequence[str] | Mapping[str, str] | None = None,
+    method: str = "contrastive",
+    *,
+    encoder: str | nn.Module | None = None,
+    descriptors: Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    callbacks: Progress | Sequence[Progress] = (),
+    **settings: Any,
+) -> Amortized:
+    """Pre-train an extractor whose features can be made invariant to any of the groups.
+
+    Parameters
+    ----------
+    data
+        Images: a named set, a folder, an `.npz`, an array. For method "multitask": grey digits by name, of which
+        coloured-rotated ones are made (paper C), or a `Dataset` for each task by its name.
+    groups
+        Names of groups, or definitions: "rotation,color", {"turn": "rotation:30+flip"}; see
+        `augury.methods.hyper.groups`. Needed for method "contrastive".
+    method
+        "contrastive" (HyperSimCLR) or "multitask".
+    encoder
+        A key of `augury.models.encoders.ENCODERS`, or a module of your own.
+    descriptors
+        The descriptors to pre-train on: the corners of the cube unless told; for your own tasks, by their names. A
+        single one makes an ordinary extractor: SimCLR.
+    out
+        Folder for settings, metrics, checkpoints and the extractor; nothing is written without.
+    overwrite
+        Replace a pre-training that stands in the folder.
+    resume
+        Continue one that stands in the folder, to the bits it would have reached.
+    callbacks
+        Whoever watches.
+    settings
+        Any field of `AmortizeConfig`: epochs=50, batch=128, ...
+
+    Returns
+    -------
+    Amortized
+        The extractor and what is known of it.
+    """
+    if isinstance(encoder, str):
+        settings["encoder"] = encoder
+    elif encoder is not None:
+        settings["encoder"] = CUSTOM
+    config = AmortizeConfig.for_method(method, **settings)
+    check_device(config.device)
+    make = _multitask if method == "multitask" else _contrastive
+    learner, parsed, dataset = make(data, groups, descriptors, encoder, config)
+    folder = None
+    if out is not None:
+        asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
+        folder = open_run(Path(out), asked, overwrite=overwrite, resume=resume)
+        if not resume:
+            (folder.path / EXTRACTOR).unlink(missing_ok=True)
+    result = fit(learner, dataset, config.loop(), folder, _Named(config.method, together(callbacks)))
+    card = _card(learner, parsed, dataset, config, result)
+    if folder is not None:
+        save_extractor(folder.path, learner.model, card)
+    return Amortized(learner.model, card, parsed, result.rows, config)
+
+
+class _Named(Together):
+    """Tells watchers the name of the pre-training, which the loop does not know."""
+
+    def __init__(self, name: str, watcher: Progress) -> None:
+        super().__init__([watcher])
+        self.name = name
+
+    def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
+        super().start(self.name, epochs, steps, done, units)
+
+
+def _extractor(
+    groups: Sequence[Group], shape: Sequence[int], encoder: str | nn.Module | None, config: AmortizeConfig
+) -> tuple[HyperExtractor, torch.Generator]:
+    """Return the extractor, and a stream of its own for the heads."""
+    rng = streams(config.seed)["network"]
+    chosen = encoder if isinstance(encoder, nn.Module) else config.encoder
+    names = [group.name for group in groups]
+    made = HyperExtractor(chosen, names, shape, rng, config.d_h or None, config.activation)
+    return made.to(config.device), spawn(rng)
+
+
+def _contrastive(
+    data: Any, groups: Any, descriptors: Any, encoder: str | nn.Module | None, config: AmortizeConfig
+) -> tuple[Pretrainer, tuple[Group, ...], Dataset]:
+    if groups is None:
+        raise InputError("name the invariance groups to span, such as groups='rotation,color'.")
+    parse_groups(groups)  # complains before a long read
+    images = data if isinstance(data, Images) else load_images(data)
+    parsed = parse_groups(groups, images.x.shape[1])
+    names = tuple(group.name for group in parsed)
+    points = corners(len(parsed)) if descriptors is None else checked_descriptors(descriptors, names)
+    extractor, rng = _extractor(parsed, images.x.shape[1:], encoder, config)
+    learner = Contrastive(extractor, Views(parsed), points, config, rng)
+    return learner, parsed, _carried(images.x, torch.zeros(len(images.x), 1), images.source)
+
+
+def _multitask(
+    data: Any, groups: Any, descriptors: Any, encoder: str | nn.Module | None, config: AmortizeConfig
+) -> tuple[Pretrainer, tuple[Group, ...], Dataset]:
+    if isinstance(data, Mapping):
+        tasks, points = dict(data), descriptors
+        if groups is None or not isinstance(points, Mapping) or points.keys() != tasks.keys():
+            raise InputError(
+                f"tasks of your own need groups and a descriptor for each task by its name; "
+                f"the tasks are {', '.join(tasks)}."
+            )
+        points = {name: points[name] for name in tasks}
+    else:
+        tasks = coloured_rotated_tasks(data if isinstance(data, Dataset) else load(data), config.seed)
+        groups = COLOURED_GROUPS if groups is None else groups
+        points = DESCRIPTORS if descriptors is None else descriptors
+    pile = gather(tasks)
+    parsed = parse_groups(groups, pile.x.shape[1])
+    places = checked_descriptors(points, tuple(group.name for group in parsed))
+    extractor, rng = _extractor(parsed, pile.x.shape[1:], encoder, config)
+    learner = MultiTask(extractor, pile.outputs, Views(parsed), places, config, rng)
+    return learner, parsed, _carried(pile.x, pile.y, pile.source)
+
+
+def _carried(x: Tensor, y: Tensor, source: str) -> Dataset:
+    """Return the images as the training loop takes them; there is no test set."""
+    return Dataset(x, y, x[:0], y[:0], task="regression", source=source)
+
+
+def _asked(data: Dataset, groups: Sequence[Group], learner: Pretrainer) -> dict[str, Any]:
+    digest = sha256(data.x_train.contiguous().numpy().tobytes() + data.y_train.contiguous().numpy().tobytes())
+    facts = {
+        "source": data.source,
+        "train": len(data.x_train),
+        "input_shape": list(data.input_shape),
+        "fingerprint": f"sha256:{digest.hexdigest()}",
+    }
+    return {
+        "groups": {group.name: str(group) for group in groups},
+        "descriptors": [list(descriptor) for descriptor in learner.descriptors],
+        "data": facts,
+    }
+
+
+def _card(
+    learner: Pretrainer, groups: Sequence[Group], data: Dataset, config: AmortizeConfig, result: Fit
+) -> Card:
+    return card_of(
+        learner.model,
+        transformations={group.name: str(group) for group in groups},
+        method=config.method + (", shared" if config.shared else ""),
+        data=data.source,
+        images=len(data.x_train),
+        epochs=config.epochs,
+        loss=result.rows[-1]["loss"] if result.rows else None,
+        seconds=result.seconds,
+        invariance=summarise(learner.model, data.x_train, groups, generator(config.seed)),
+    )

@@ -1,0 +1,52 @@
+"""The objectives of pre-training: NT-Xent (SimCLR) and the invariance term.
+
+nt_xent    - mean over the 2B views a of  log  exp(z_a . z_b / tau) / sum_{c != a} exp(z_a . z_c / tau),
+           z of unit length, b the other view of the same image
+apart      1 - mean cosine between the features of two views of the same image
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+
+def nt_xent(
+    z: Float[Tensor, "B d"], z_other: Float[Tensor, "B d"], temperature: float = 0.5
+) -> Float[Tensor, ""]:
+    """Return the normalised temperature-scaled cross-entropy of Chen et al. (2020).
+
+    Parameters
+    ----------
+    z, z_other
+        Projections of two views of each image; of any length.
+    temperature
+        tau.
+
+    Returns
+    -------
+    Tensor
+        The mean over both views of all images.
+    """
+    B = len(z)
+    unit = F.normalize(torch.cat([z, z_other]), dim=1)
+    logits = (unit @ unit.T) / temperature
+    logits = logits.masked_fill(torch.eye(2 * B, dtype=torch.bool, device=z.device), -torch.inf)
+    partner = torch.arange(2 * B, device=z.device).roll(B)
+    return F.cross_entropy(logits, partner)
+
+
+def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"]) -> Float[Tensor, ""]:
+    """Return how far apart the features of two views are: 0 where they point the same way.
+
+    Parameters
+    ----------
+    f, f_other
+        Features of two views of each image.
+
+    Returns
+    -------
+    Tensor
+        1 - mean cosine.
+    """
+    return 1 - F.cosine_similarity(f, f_other, dim=1).mean()

@@ -1,0 +1,137 @@
+"""How invariant the features are, measured: cosine between an image's and its view's, beside that of random pairs.
+
+    cos(f(x; i), f(g_k x; i))  for each group k,    cos(f(x; i), f(x'; i))  for other images x'
+
+The second figure belongs to the first: features that collapse to one direction have a cosine of 1 with everything.
+`relative` is (first - second) / (1 - second): 1 for invariance, 0 where a view is as far away as another image.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from augury.core.errors import InputError
+from augury.methods.hyper.groups import Group
+from augury.methods.hyper.views import Views
+from augury.models.hyper import HyperExtractor
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Cosines at M descriptors."""
+
+    groups: tuple[str, ...]
+    """Names of the groups that were measured."""
+    descriptors: Float[Tensor, "M K"]
+    """Where."""
+    cosine: Float[Tensor, "M G"]
+    """Mean cosine between an image and its view, for each group."""
+    random: Float[Tensor, " M"]
+    """Mean cosine between an image and another."""
+
+    @property
+    def relative(self) -> Float[Tensor, "M G"]:
+        """1 for invariance, 0 where a view is as far away as another image."""
+        return (self.cosine - self.random[:, None]) / (1 - self.random[:, None]).clamp(min=1e-12)
+
+
+@torch.no_grad()
+def measure(
+    extractor: HyperExtractor,
+    x: Float[Tensor, "n C H W"],
+    groups: Sequence[Group],
+    descriptors: Float[Tensor, "M K"],
+    rng: torch.Generator,
+    samples: int = 2,
+) -> Measured:
+    """Measure the invariance of an extractor's features to groups of transformations.
+
+    Batch normalisation takes the statistics of `x`. The views are the same at every descriptor.
+
+    Parameters
+    ----------
+    extractor
+        The extractor.
+    x
+        Images, none of them twice; several hundred will do.
+    groups
+        Whose transformations.
+    descriptors
+        At which descriptors.
+    rng
+        Where views and pairs come from.
+    samples
+        Views of every image.
+
+    Returns
+    -------
+    Measured
+        The cosines.
+    """
+    if len(x) < 2:
+        raise InputError(f"random pairs need at least two images; got {len(x)}.")
+    views = [torch.cat([Views([group])(x, [1.0], rng) for _ in range(samples)]) for group in groups]
+    # A random cycle through all images pairs each with another one.
+    order = torch.randperm(len(x), generator=rng)
+    partner = torch.empty_like(order)
+    partner[order] = order.roll(1)
+    cosine, random = [], []
+    before = extractor.reference
+    extractor.calibrate(x)
+    try:
+        for i in descriptors:
+            net = extractor.materialise(i)
+            f = net(x)
+            random.append(F.cosine_similarity(f, f[partner], dim=1).mean())
+            again = f.repeat(samples, 1)
+            cosine.append(torch.stack([F.cosine_similarity(again, net(v), dim=1).mean() for v in views]))
+    finally:
+        extractor.calibrate(before)
+    return Measured(tuple(g.name for g in groups), descriptors, torch.stack(cosine), torch.stack(random))
+
+
+def summarise(
+    extractor: HyperExtractor,
+    x: Float[Tensor, "n C H W"],
+    groups: Sequence[Group],
+    rng: torch.Generator,
+    most: int = 500,
+) -> dict[str, dict[str, float]]:
+    """Measure, for every group, what its entry of the descriptor does: at 0 and at 1, all other entries at 1.
+
+    Parameters
+    ----------
+    extractor
+        The extractor.
+    x
+        Images.
+    groups
+        All groups of the extractor.
+    rng
+        Where views and pairs come from.
+    most
+        How many of the images to take.
+
+    Returns
+    -------
+    dict
+        By group: "at_0" and "at_1", the cosine between an image and its view; "random_at_0" and "random_at_1", that
+        between two images.
+    """
+    K = len(groups)
+    at = torch.ones(K + 1, K).to(next(extractor.parameters()))
+    at[range(K), range(K)] = 0.0
+    found = measure(extractor, x[:most].to(at.device), groups, at, rng)
+    return {
+        group.name: {
+            "at_0": float(found.cosine[k, k]),
+            "at_1": float(found.cosine[K, k]),
+            "random_at_0": float(found.random[k]),
+            "random_at_1": float(found.random[K]),
+        }
+        for k, group in enumerate(groups)
+    }

@@ -1,0 +1,161 @@
+"""The settings of pre-training: one frozen dataclass, and what differs between its two ways. Free of torch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from augury.core.errors import InputError, choose
+from augury.records import Record
+from augury.training.config import LearnConfig
+
+METHODS = {
+    "contrastive": "HyperSimCLR: two views of an image are alike, other images differ; no labels",
+    "multitask": "labelled tasks with known descriptors; paper C's coloured-rotated digits unless told",
+}
+"""The ways to pre-train, each in a line."""
+
+METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
+    "contrastive": {"encoder": "resnet10_16", "rate": 1e-3, "weight_decay": 1e-4},
+    "multitask": {"encoder": "conv16", "rate": 1e-3, "weight_decay": 0.0, "invariance": 1.0, "epochs": 15},
+}
+"""Where a method's defaults differ from those of `AmortizeConfig`."""
+
+
+@dataclass(frozen=True)
+class AmortizeConfig(Record):
+    """Every setting of a pre-training except its data and its groups."""
+
+    method: str = "contrastive"
+    """A key of `METHODS`."""
+    encoder: str = "resnet10_16"
+    """A key of `augury.models.encoders.ENCODERS`, or "custom"; paper C: conv16 and resnet18."""
+    d_h: int = 0
+    """Hidden units of the generator of weights; 0 for what suits the encoder (paper C: 40 and 64)."""
+    activation: str = "tanh"
+    """Of these units: "tanh" or "relu"."""
+    epochs: int = 50
+    """Passes over the images; paper C takes 200."""
+    batch: int = 128
+    """Images in a mini-batch."""
+    rate: float = 1e-3
+    """Adam's rate at the start; paper C takes 5e-4 (multi-task) and 3e-4 (contrastive) over many more epochs."""
+    rate_end: float = 0.0
+    """And at the end of its cosine schedule."""
+    weight_decay: float = 0.0
+    """L2 penalty; paper C takes 1e-4 for contrastive pre-training."""
+    temperature: float = 0.5
+    """Of NT-Xent: SimCLR's for small images."""
+    projection: int = 128
+    """Outputs of the projection head, which is thrown away afterwards (SimCLR)."""
+    per_step: int = 3
+    """Descriptors in each step: all where there are no more, else so many at random; paper C has three in all."""
+    invariance: float = 0.0
+    """Weight of 1 - cosine between features of two views: augmentation alone teaches a shallow network little."""
+    shared: bool = False
+    """Give all descriptors the same weights: the multi-task baseline with one shared extractor."""
+    checkpoint_seconds: float = 30.0
+    """Write a checkpoint after the first epoch that ends so long after the last one; 0 after every epoch."""
+    device: str = "cpu"
+    """Where to train, as torch names it."""
+    seed: int = 0
+    """Everything random follows from it."""
+
+    def __post_init__(self) -> None:
+        choose("method", self.method, METHODS)
+        for name in ("epochs", "batch", "projection", "per_step"):
+            _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        for name in ("rate", "rate_end", "weight_decay", "invariance", "d_h", "seed"):
+            _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _check("temperature", self.temperature, self.temperature > 0, "above 0")
+        if self.batch < 2:
+            raise InputError(f"batch must be at least 2: images are told from one another; got {self.batch}.")
+
+    @classmethod
+    def for_method(cls, method: str, **given: Any) -> "AmortizeConfig":
+        """Return the method's defaults, with what was given in their place.
+
+        Parameters
+        ----------
+        method
+            A key of `METHODS`.
+        given
+            Settings by the name of their field.
+
+        Returns
+        -------
+        AmortizeConfig
+            The settings.
+        """
+        choose("method", method, METHODS)
+        for name in given:
+            choose("setting", name, {f.name for f in fields(cls)})
+        return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
+
+    def loop(self) -> LearnConfig:
+        """Return what the training loop must know: it has no widths to learn and no evidence to choose by.
+
+        Returns
+        -------
+        LearnConfig
+            Epochs, batches, seed, device and checkpoints.
+        """
+        return LearnConfig(
+            method="plain",
+            epochs=self.epochs,
+            batch=self.batch,
+            seed=self.seed,
+            device=self.device,
+            checkpoint_seconds=self.checkpoint_seconds,
+            choose_from=1.0,
+        )
+
+
+def _check(name: str, value: float, holds: bool, what: str) -> None:
+    if not holds:
+        raise InputError(f"{name} must be {what}; got {value}.")
+
+
+def corners(K: int) -> list[tuple[float, ...]]:
+    """Return the binary descriptors to pre-train on: all but "invariant to nothing" (paper C's three for K = 2).
+
+    With a single group that one is kept: there would be nothing to tell invariance from.
+
+    Parameters
+    ----------
+    K
+        Entries of a descriptor.
+
+    Returns
+    -------
+    list
+        The descriptors, "invariant to all" first.
+    """
+    every = [tuple(float(c) for c in f"{n:0{K}b}") for n in range(2**K - 1, -1, -1)]
+    return every if K == 1 else every[:-1]
+
+
+def checked_descriptors(given: Mapping[str, Any] | Any, groups: tuple[str, ...]) -> list[tuple[float, ...]]:
+    """Return descriptors as tuples, or raise unless each has one entry in [0, 1] per group.
+
+    Parameters
+    ----------
+    given
+        Descriptors in a list, or by the name of a task.
+    groups
+        Names of the groups.
+
+    Returns
+    -------
+    list
+        The descriptors in order.
+    """
+    values = list(given.values()) if isinstance(given, Mapping) else list(given)
+    made = [tuple(float(v) for v in descriptor) for descriptor in values]
+    if not made:
+        raise InputError("name at least one descriptor to pre-train on; got none.")
+    for descriptor in made:
+        if len(descriptor) != len(groups) or not all(0 <= v <= 1 for v in descriptor):
+            raise InputError(
+                f"a descriptor must have one entry in [0, 1] for each of {', '.join(groups)}; got {list(descriptor)}."
+            )
+    return made
