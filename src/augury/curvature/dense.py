@@ -10,7 +10,7 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.curvature.layers import learned, summed_jacobian
-from augury.curvature.structure import Block, Statistics, Structure
+from augury.curvature.structure import Block, Collected, Statistics, Structure
 from augury.curvature.tape import Tape
 
 LARGEST_FULL = 10_000
@@ -89,13 +89,15 @@ class Diag(_PerParameter):
         jacobians = self.jacobians(tape, grads)
         return {b.name: J.square().sum(0) for b, J in zip(self.blocks, jacobians, strict=True)}
 
-    def decompose(self, totals: Statistics) -> list[Tensor]:
+    def decompose(self, totals: Collected, vectors: bool = True) -> list[Tensor]:
         """Return the diagonals: nothing is to be done.
 
         Parameters
         ----------
         totals
             Statistics summed over the data.
+        vectors
+            Makes no difference here.
 
         Returns
         -------
@@ -181,13 +183,15 @@ class Full(_PerParameter):
         J = torch.cat(self.jacobians(tape, grads), dim=1)
         return {"H": J.mT @ J}
 
-    def decompose(self, totals: Statistics) -> Tensor:
+    def decompose(self, totals: Collected, vectors: bool = True) -> Tensor:
         """Return the matrix: a Cholesky factor per prior precision serves better than its eigenvalues.
 
         Parameters
         ----------
         totals
             Statistics summed over the data.
+        vectors
+            Makes no difference here.
 
         Returns
         -------

@@ -20,12 +20,17 @@ from torch import Tensor, nn
 
 from augury.curvature.factors import Factor, Pair, Rows, quadratic
 from augury.curvature.layers import is_kronecker, learned, shared_gradients, shared_inputs, summed_jacobian
-from augury.curvature.structure import Block, Statistics, Structure
+from augury.curvature.outer import Outer
+from augury.curvature.structure import Block, Collected, Statistics, Structure
 from augury.curvature.tape import Tape
 
 
 def _rows(parts: list[Float[Tensor, "B P groups d"]]) -> Float[Tensor, "groups m d"]:
     return torch.cat(parts, dim=1).flatten(0, 1).transpose(0, 1)
+
+
+def _counts(rows: Rows) -> Statistics:
+    return {f"{key[:-2]}/n": r.new_tensor(float(r.shape[1])) for key, r in rows.items()}
 
 
 class Kron(Structure):
@@ -64,8 +69,7 @@ class Kron(Structure):
             The statistics "layer/A" and "layer/n".
         """
         rows = self.input_rows(tape)
-        counts = {f"{key[:-2]}/n": r.new_tensor(float(r.shape[1])) for key, r in rows.items()}
-        return {key: r.mT @ r for key, r in rows.items()} | counts
+        return {key: r.mT @ r for key, r in rows.items()} | _counts(rows)
 
     def input_rows(self, tape: Tape) -> Rows:
         """Return the shared inputs a whose outer products are A_l.
@@ -167,20 +171,57 @@ class Kron(Structure):
         """
         return quadratic(self.output_rows(tape, grads), preconditioner)
 
-    def decompose(self, totals: Statistics) -> list[Pair]:
+    def collect_inputs(self, tape: Tape) -> Collected:
+        """Return what `inputs` returns, as rows.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+
+        Returns
+        -------
+        dict
+            The statistics "layer/A", and "layer/n" as it is.
+        """
+        rows = self.input_rows(tape)
+        return {key: Outer((r,)) for key, r in rows.items()} | _counts(rows)
+
+    def collect_outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Collected:
+        """Return what `outputs` returns, as rows.
+
+        Parameters
+        ----------
+        tape, grads
+            A recorded pass and the gradients of one column.
+
+        Returns
+        -------
+        dict
+            The statistics "layer/G".
+        """
+        return {key: Outer((r,)) for key, r in self.output_rows(tape, grads).items()}
+
+    def decompose(self, totals: Collected, vectors: bool = True) -> list[Pair]:
         """Return the factors of every block in their eigenbases: one eigh per factor.
 
         Parameters
         ----------
         totals
             Statistics summed over the data.
+        vectors
+            Whether the preconditioner will be wanted, or the log-determinant alone.
 
         Returns
         -------
         list
             A pair of factors for every block.
         """
-        factors = {key: Factor.of(T) for key, T in totals.items() if not key.endswith("/n")}
+        factors = {
+            key: T.factor(vectors) if isinstance(T, Outer) else Factor.of(T, vectors)
+            for key, T in totals.items()
+            if not key.endswith("/n")
+        }
         pairs = []
         for block in self.blocks:
             layer = self.layers[block.layer]

@@ -27,6 +27,8 @@ PRIORS = ("scalar", "layer", "tensor")
 """One prior precision for all, one per layer, or one per parameter tensor."""
 
 Statistics = dict[str, Tensor]
+Collected = dict[str, Any]
+"""Statistics in whatever form is cheap to add up and to scale; tensors unless a structure has a better one."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,39 @@ class Structure(ABC):
     def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
         """Return the statistics of one column of the output curvature; they add up over columns."""
 
+    def collect_inputs(self, tape: Tape) -> Collected:
+        """Return the statistics of `inputs` in the form that `decompose` likes best.
+
+        Parameters
+        ----------
+        tape
+            A recorded pass.
+
+        Returns
+        -------
+        dict
+            What can be added up over data and scaled.
+        """
+        return self.inputs(tape)
+
+    def collect_outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Collected:
+        """Return the statistics of `outputs` in the form that `decompose` likes best.
+
+        Parameters
+        ----------
+        tape, grads
+            A recorded pass and the gradients of one column.
+
+        Returns
+        -------
+        dict
+            What can be added up over data and columns, and scaled.
+        """
+        return self.outputs(tape, grads)
+
     @abstractmethod
-    def decompose(self, totals: Statistics) -> Any:
-        """Return whatever makes the log-determinant a closed form: eigenvalues and eigenvectors."""
+    def decompose(self, totals: Collected, vectors: bool = True) -> Any:
+        """Return whatever makes the log-determinant a closed form: eigenvalues, and unless told eigenvectors."""
 
     @abstractmethod
     def logdet(
@@ -178,7 +210,7 @@ class Structure(ABC):
         return torch.stack(terms).sum()
 
 
-def added(parts: Sequence[Statistics]) -> Statistics:
+def added(parts: Sequence[Collected]) -> Collected:
     """Return the sum of statistics, entry by entry.
 
     Parameters
@@ -191,7 +223,7 @@ def added(parts: Sequence[Statistics]) -> Statistics:
     dict
         Their sum.
     """
-    total: Statistics = {}
+    total: Collected = {}
     for part in parts:
         for name, value in part.items():
             total[name] = total[name] + value if name in total else value

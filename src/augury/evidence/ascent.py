@@ -174,7 +174,7 @@ class Evidence:
         """
         parts = (part for x, y in batches for part in self._chunks(x, y))
         with evaluating(self.model.net, self.batchnorm):
-            fit = self.laplace.fit(parts, _seeds(rng), self.samples)
+            fit = self.laplace.fit(parts, _seeds(rng), self.samples, gradients=False)
             with torch.no_grad():
                 return float(self.laplace.log_evidence(fit, self.delta))
 

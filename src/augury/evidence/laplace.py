@@ -23,7 +23,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.curvature.catalog import STRUCTURES
-from augury.curvature.structure import Statistics, Structure, added
+from augury.curvature.structure import Collected, Statistics, Structure, added
 from augury.curvature.tape import Tape, covered_layers, record
 from augury.evidence.likelihood import OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
@@ -82,7 +82,12 @@ class Laplace:
         self.structure: Structure = make(covered_layers(model.net, only), prior, positions)
 
     def fit(
-        self, batches: Batches, seeds: Callable[[int], int], S: int | None = None, N: int | None = None
+        self,
+        batches: Batches,
+        seeds: Callable[[int], int],
+        S: int | None = None,
+        N: int | None = None,
+        gradients: bool = True,
     ) -> Fit:
         """Pass over the data once, without a graph to eta.
 
@@ -96,13 +101,15 @@ class Laplace:
             Views per input; the model's own unless told.
         N
             Size of the whole training set, where the batches are a sample of it: every sum is scaled up.
+        gradients
+            Whether a `preconditioner` will be asked for; the value and its gradient in delta are cheaper without.
 
         Returns
         -------
         Fit
             The decomposed curvature and the log-likelihood.
         """
-        totals: Statistics = {}
+        totals: Collected = {}
         log_likelihood, residual, seen, numbers = 0.0, 0.0, 0, 0
         for k, (x, y) in enumerate(batches):
             statistics, log_prob, squares = self._sums(x, y, seeds(k), S)
@@ -115,7 +122,8 @@ class Laplace:
             )
         r = 1.0 if N is None else N / seen
         with torch.no_grad():
-            spectrum = self.structure.decompose({name: T * r for name, T in totals.items()})
+            scaled = {name: T * r for name, T in totals.items()}
+            spectrum = self.structure.decompose(scaled, vectors=gradients)
         return Fit(spectrum, log_likelihood * r, residual * r, numbers * r)
 
     def log_evidence(self, fit: Fit, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
@@ -222,7 +230,7 @@ class Laplace:
             total = [t + g for t, g in zip(total, grads, strict=True)]
         return total
 
-    def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Statistics, float, float]:
+    def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Collected, float, float]:
         # Apart from `fit`, so that a batch's activations are gone before the next batch comes.
         rng = generator(seed, x.device)
         with torch.no_grad():
@@ -234,10 +242,10 @@ class Laplace:
             squares = float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
             return statistics, float(self.likelihood.log_prob(tape.f, y)), squares
 
-    def _statistics(self, tape: Tape, y: Tensor, rng: torch.Generator) -> Statistics:
+    def _statistics(self, tape: Tape, y: Tensor, rng: torch.Generator) -> Collected:
         columns = list(self.likelihood.columns(tape.f.detach(), y, self.output, rng))
-        total = self.structure.inputs(tape)
+        total = self.structure.collect_inputs(tape)
         for k, column in enumerate(columns):
             grads = tape.gradients(column, create_graph=False, retain=k + 1 < len(columns))
-            total = added([total, self.structure.outputs(tape, grads)])
+            total = added([total, self.structure.collect_outputs(tape, grads)])
         return total
