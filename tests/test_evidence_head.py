@@ -9,6 +9,7 @@ from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.evidence.head import fit_head
 from augury.evidence.head_basis import basis, normalised
+from augury.evidence.head_loss import fit_loss
 from augury.evidence.head_softmax import BIAS, at_precision, fit_softmax, problem
 from augury.models.hyper import HyperExtractor
 from reference.head import gaussian_evidence, softmax_evidence, softmax_optimum
@@ -188,3 +189,27 @@ def test_what_cannot_be_fitted_is_refused():
         fit_head(torch.ones(30, 4), torch.arange(30) % 3, 3)
     with pytest.raises(InputError, match="finite"):
         fit_head(x / 0, torch.arange(30) % 3, 3)
+
+
+@pytest.mark.parametrize("make", [classes, numbers])
+def test_the_loss_at_the_best_head_and_its_gradient(make):
+    x, y = make(20, 3)
+    C = 3 if y.ndim == 1 else 2
+
+    def value(features):
+        return fit_loss(features, y, C, ridge=0.2, tolerance=TIGHT)[0]
+
+    Z = normalised(x).Z
+    if y.ndim == 1:
+        expected = softmax_optimum(Z, y, C, 0.2, BIAS)[1]
+    else:
+        scaled = (y - y.mean(0)) / y.std(0, correction=0)
+        W = torch.linalg.solve(Z.T @ Z + 0.2 * torch.eye(3).double(), Z.T @ scaled)
+        expected = -((scaled - Z @ W).square().sum() + 0.2 * W.square().sum()) / 2
+    assert abs(float(value(x) - expected)) < 1e-9
+    x.requires_grad_()
+    (slope,) = torch.autograd.grad(value(x), x)
+    step = torch.zeros_like(x)
+    step[3, 2] = 1e-5
+    central = (value((x + step).detach()) - value((x - step).detach())) / 2e-5
+    assert abs(float(central - slope[3, 2])) < 1e-6

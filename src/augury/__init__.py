@@ -9,6 +9,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 PUBLIC = {
+    "Adaptation": "augury.adaptation",
     "Affine2d": "augury.transforms.affine2d",
     "AffineCoordinates": "augury.transforms.affine2d",
     "Audit": "augury.records",
@@ -34,6 +35,7 @@ PUBLIC = {
     "Translations": "augury.transforms.finite",
     "Width": "augury.records",
     "WidthSpec": "augury.core.units",
+    "adapt": "augury.methods.adapt.run",
     "amortize": "augury.methods.hyper.amortize",
     "audit": "augury.audit.run",
     "learn": "augury.methods.learn",

@@ -5,6 +5,7 @@ sensitivity). Features are centred and scaled to unit average norm first, so tha
 The value is differentiable in the features: at the optimum, with the head's own dependence on them accounted for.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -42,11 +43,13 @@ class Head:
     sigma2: float | None
     """Noise variance of standardised targets (regression)."""
     norm: float
-    """Frobenius norm of the weights of normalised features."""
+    """Frobenius norm of weights and bias, for normalised features (and standardised targets)."""
     reach: float
-    """Largest norm of a normalised feature vector."""
+    """Largest norm of a normalised feature vector with a 1 appended for the bias."""
+    centre: Float[Tensor, " C"]
+    """What is taken from the outputs to standardise them: 0, or the targets' means."""
     scale: Float[Tensor, " C"]
-    """What the outputs are divided by for `norm` and `sigma2`: 1, or the targets' standard deviations."""
+    """What they are then divided by: 1, or the targets' standard deviations."""
     warm: Warm | None
     """Where to begin next time."""
 
@@ -111,49 +114,77 @@ def fit_head(
 
 
 def _softmax(space: Normalised, rotated: Basis, fit: SoftmaxFit) -> Head:
-    W = rotated.lift(fit.Theta[:, :-1]).double()
-    scale = torch.ones(len(W)).to(W)
-    return _head(
-        space, rotated, fit, W, fit.Theta[:, -1], scale, sigma2=None, warm=Warm(fit.delta, fit.alpha)
-    )
+    one = torch.ones(len(fit.Theta)).to(fit.Theta)
+    warm = Warm(fit.delta, fit.alpha)
+    return _head(space, rotated, fit, fit.Theta[:, :-1], fit.Theta[:, -1], (0 * one, one), None, warm)
 
 
 def _gaussian(space: Normalised, rotated: Basis, y: Float[Tensor, "N C"]) -> Head:
-    y = y.double()
+    centre, scale = standard(y.double())
+    fit = fit_gaussian(rotated, (y.double() - centre) / scale)
+    return _head(space, rotated, fit, fit.W, 0 * centre, (centre, scale), fit.sigma2, None)
+
+
+def standard(y: Float[Tensor, "N C"]) -> tuple[Float[Tensor, " C"], Float[Tensor, " C"]]:
+    """Return what standardises targets.
+
+    Parameters
+    ----------
+    y
+        Targets.
+
+    Returns
+    -------
+    tuple
+        Means, and standard deviations (1 for a target that never changes).
+    """
     spread = y.std(0, correction=0)
-    scale = torch.where(spread > 0, spread, 1.0)
-    fit = fit_gaussian(rotated, y / scale)
-    W = rotated.lift(fit.W).double()
-    return _head(space, rotated, fit, W, y.mean(0) / scale, scale, sigma2=fit.sigma2, warm=None)
+    return y.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
 def _head(
     space: Normalised,
     rotated: Basis,
     fit: SoftmaxFit | GaussianFit,
-    W: Tensor,
+    rows: Tensor,
     b: Tensor,
-    scale: Tensor,
-    *,
+    targets: tuple[Tensor, Tensor],
     sigma2: float | None,
     warm: Warm | None,
 ) -> Head:
     """Fold the normalisation of inputs and targets into the weights, and tie the evidence to the features."""
+    W = rotated.lift(rows).double()
     value = torch.tensor(fit.value, dtype=torch.float64, device=W.device)
     if space.Z.requires_grad:
-        slope = rotated.lift(fit.gradient())
-        value = value + (slope * (space.Z - space.Z.detach())).sum().double()
-    centre, size = space.centre.detach().double(), float(space.scale.detach())
-    weight = scale[:, None] * W / size
-    bias = scale * b - weight @ centre
+        value = value + along(space.Z, rotated.lift(fit.gradient()))
+    weight = targets[1][:, None] * W / float(space.scale.detach())
     return Head(
         log_evidence=value,
         weight=weight,
-        bias=bias,
+        bias=targets[0] + targets[1] * b - weight @ space.centre.detach().double(),
         delta=fit.delta,
         sigma2=sigma2,
-        norm=float(W.norm()),
-        reach=float(space.Z.detach().norm(dim=1).max()),
-        scale=scale,
+        norm=math.hypot(float(W.norm()), float(b.norm())),
+        reach=math.hypot(float(space.Z.detach().norm(dim=1).max()), 1.0),
+        centre=targets[0],
+        scale=targets[1],
         warm=warm,
     )
+
+
+def along(Z: Float[Tensor, "N d"], slope: Float[Tensor, "N d"]) -> Float[Tensor, ""]:
+    """Return 0, with a known derivative: what carries a gradient that was worked out by hand into autograd.
+
+    Parameters
+    ----------
+    Z
+        With a graph behind it.
+    slope
+        The derivative in Z.
+
+    Returns
+    -------
+    Tensor
+        Zero, differentiable.
+    """
+    return (slope * (Z - Z.detach())).sum().double()

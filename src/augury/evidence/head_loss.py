@@ -1,0 +1,64 @@
+"""The training loss of a linear head at its optimum, as a function of the features (paper C, Eq. 3).
+
+    min_phi  sum_n L(phi, z_n, y_n) + ridge/2 |phi|^2
+
+A small ridge, because separable classes have no optimum without; the loss is cross-entropy, or half the squared error
+of standardised targets. At the optimum the derivative in the features is that of the loss alone (envelope theorem).
+"""
+
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from augury.evidence.head import Warm, along, standard
+from augury.evidence.head_basis import basis, normalised
+from augury.evidence.head_softmax import problem
+
+
+def fit_loss(
+    features: Float[Tensor, "N d"],
+    y: Shaped[Tensor, "N ..."],
+    n_outputs: int,
+    *,
+    ridge: float,
+    warm: Warm | None = None,
+    tolerance: float = 1e-2,
+) -> tuple[Float[Tensor, ""], Warm | None]:
+    """Return minus the loss at the best head, summed over examples, the ridge's share included.
+
+    Parameters
+    ----------
+    features
+        As an extractor gives them; normalised here.
+    y
+        Labels, or targets [N, D].
+    n_outputs
+        Classes, or D.
+    ridge
+        Weight of the penalty.
+    warm
+        Where to begin (classification).
+    tolerance
+        How far from its minimum the loss may stay.
+
+    Returns
+    -------
+    tuple
+        The value, differentiable in the features; where to begin next time.
+    """
+    space = normalised(features)
+    rotated = basis(space.Z)
+    if y.is_floating_point():
+        centre, scale = standard(y.double())
+        targets = (y.double() - centre) / scale
+        W = (targets.T @ rotated.Z) / (rotated.a + ridge)
+        E = targets - rotated.Z @ W.T
+        value, again = -(E.square().sum() + ridge * W.square().sum()) / 2, None
+    else:
+        head = problem(rotated, y, n_outputs, ridge)
+        zero = head.Z.new_zeros(n_outputs, head.Z.shape[1])
+        Theta = head.solve(zero if warm is None else warm.alpha.T @ head.Z, tolerance)
+        E, W = head.Y - head.probabilities(Theta), Theta[:, :-1]
+        value, again = head.value(Theta), Warm(ridge, E / ridge)
+    if space.Z.requires_grad:
+        value = value + along(space.Z, rotated.lift(E @ W))
+    return value, again
