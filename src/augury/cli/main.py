@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from augury import __version__
+from augury.cli.adapt import HELP as ADAPT_HELP
+from augury.cli.adapt import adapt
 from augury.cli.amortize import HELP as AMORTIZE_HELP
 from augury.cli.amortize import amortize
 from augury.cli.audit import HELP as AUDIT_HELP
@@ -46,6 +48,7 @@ app = typer.Typer(
 app.command(help=HELP, epilog=EXIT_CODES)(learn)
 app.command(help=AUDIT_HELP, epilog=EXIT_CODES)(audit)
 app.command(help=AMORTIZE_HELP, epilog=EXIT_CODES)(amortize)
+app.command(help=ADAPT_HELP, epilog=EXIT_CODES)(adapt)
 app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
 app.command(help=BENCH_HELP, epilog=EXIT_CODES)(bench)
 app.add_typer(data_app, name="data")

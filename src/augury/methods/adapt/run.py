@@ -45,6 +45,7 @@ def adapt(
     descriptor: Sequence[float | int] | Mapping[str, float | int] | Tensor | None = None,
     run: str | Path | None = None,
     overwrite: bool = False,
+    origin: str | None = None,
     tell: Tell | None = None,
     **settings: Any,
 ) -> Adapted:
@@ -62,6 +63,8 @@ def adapt(
         Folder for what was learned and the adapted model; nothing is written without.
     overwrite
         Replace what stands in the folder.
+    origin
+        Where the extractor came from, for the record; its file or its encoder unless told.
     tell
         Told of every descriptor that was tried.
     settings
@@ -79,7 +82,7 @@ def adapt(
     dataset = data if isinstance(data, Dataset) else _read(data)
     check_task(dataset, net.input_shape)
     given = None if descriptor is None else net.descriptor(_floats(descriptor))
-    origin = str(extractor) if not isinstance(extractor, HyperExtractor) else net.encoder_name
+    origin = origin or (net.encoder_name if isinstance(extractor, HyperExtractor) else str(extractor))
     done = _adapted(net, dataset, config, given, tell)
     adaptation = replace(done.adaptation, extractor=origin, run=None if folder is None else str(folder))
     if folder is not None:

@@ -1,0 +1,112 @@
+"""`augury adapt` as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from adapt_doubles import extractor, task
+from augury.cli.main import main
+from augury.methods.adapt.folder import load_adapted
+from augury.training.saved_extractor import save_extractor
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adapt")
+    save_extractor(folder / "e.safetensors", extractor())
+    for kind in ("classification", "regression"):
+        data = task(0, N=100, kind=kind)
+        parts = {n: getattr(data, n).numpy() for n in ("x_train", "y_train", "x_test", "y_test")}
+        np.savez(folder / f"{kind}.npz", **parts)
+        np.savez(folder / f"{kind}_alone.npz", x=parts["x_train"], y=parts["y_train"])
+    np.savez(folder / "one.npz", x=task(0, N=20).x_train.numpy(), y=np.zeros(20, np.int64))
+    np.savez(folder / "wide.npz", x=np.random.rand(20, 2, 8, 9), y=np.arange(20) % 2)
+    return folder
+
+
+@pytest.fixture
+def augury(monkeypatch, capsys):
+    def run(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["augury", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_json_holds_descriptor_score_bound_and_seconds(files, augury, tmp_path):
+    code, out, err = augury(
+        "adapt", files / "e.safetensors", files / "classification.npz", "--json", "--run", tmp_path / "a"
+    )
+    found = json.loads(out)
+    assert code == 0, err
+    assert found["descriptor"]["right"] > 0.75 and found["descriptor"]["left"] < 0.5
+    assert found["score"] > 0.8 and found["scored_on"] == "test" and found["seconds"] > 0
+    bound = found["bound"]
+    assert abs(bound["total"] - bound["risk"] - bound["complexity"] - bound["choice"]) < 1e-9
+    assert json.loads((tmp_path / "a" / "adaptation.json").read_text())["score"] == found["score"]
+    assert load_adapted(tmp_path / "a")(torch.rand(3, 2, 8, 8)).shape == (3, 2)
+
+
+def test_bars_words_head_scores_and_bound_for_a_person(files, augury):
+    code, out, err = augury("adapt", files / "e.safetensors", files / "classification.npz", "--levels", 2)
+    assert code == 0, err
+    assert "████████████████████████ 1.00 invariant" in out.replace("  ", " ").replace("  ", " ")
+    assert "░░░░░░░░░░░░░░░░░░░░░░░░" in out
+    assert "This task: invariant to right; sensitive to left." in out
+    for words in ("64 features to 2 classes", "held-out estimate", "accuracy", "together", "2 levels"):
+        assert words in out
+
+
+def test_regression_without_a_test_set_is_scored_by_what_was_left_out(files, augury):
+    arguments = ["adapt", files / "e.safetensors", files / "regression_alone.npz", "--test-fraction", 0]
+    code, out, err = augury(*arguments, "--descriptor", "left=0,right=1", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["score_name"] == "R^2" and found["scored_on"] == "held out", err
+    assert found["criterion"] == "given" and 0.5 < found["score"] < found["train_score"] <= 1
+    code, out, _ = augury(*arguments, "--quiet")
+    assert code == 0 and "(held out)" in out and "R^2" in out
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "says"),
+    [
+        ("one.npz", ["--test-fraction", "0"], "at least two classes"),
+        ("wide.npz", [], "takes inputs of shape [2, 8, 8]; this task's are [2, 8, 9]"),
+        ("classification.npz", ["--descriptor", "left=2,right=0"], "must lie in [0, 1]"),
+        ("classification.npz", ["--descriptor", "left"], "must read group=number"),
+        ("classification.npz", ["--descriptor", "left=1,wrong=0"], "invariance group must be one of"),
+        ("classification.npz", ["--criterion", "los"], "Did you mean 'loss'"),
+        ("classification.npz", ["--levels", "1"], "levels must be at least 2"),
+    ],
+)
+def test_what_does_not_fit_is_said_without_a_traceback(files, augury, data, options, says):
+    code, out, err = augury("adapt", files / "e.safetensors", files / data, *options)
+    assert code == 2 and says in " ".join(err.split()) and "Traceback" not in err and out == ""
+
+
+def test_a_damaged_or_missing_extractor_is_refused(files, augury, tmp_path):
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes((files / "e.safetensors").read_bytes()[:-20])
+    for path, says in ((cut, "cut short"), (tmp_path / "none.safetensors", "no extractor at")):
+        code, _, err = augury("adapt", path, files / "classification.npz")
+        assert code == 2 and says in " ".join(err.split())
+
+
+def test_help_and_complaints_come_without_torch():
+    code = "import sys; from augury.cli.main import main; sys.argv = ['augury', 'adapt', *sys.argv[1:]]\n"
+    code += "try:\n    main()\nfinally:\n    print('torch' in sys.modules)"
+    for arguments, says in ((["--help"], "--levels"), (["e", "d", "--levels", "0"], "at least 2")):
+        process = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+        )
+        assert says in process.stdout + process.stderr and process.stdout.endswith("False\n")
