@@ -11,6 +11,7 @@ inputs, so that an input's features no longer depend on its neighbours. For a ne
 
 import copy
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -226,13 +227,13 @@ class HyperExtractor(nn.Module):
             layer.register_parameter(attribute, nn.Parameter(theta.clone()))
         return net.eval().requires_grad_(False)
 
-    def descriptor(self, values: Sequence[float] | Mapping[str, float] | Tensor) -> Float[Tensor, " K"]:
+    def descriptor(self, values: Any) -> Float[Tensor, " K"]:
         """Check a descriptor that came from outside.
 
         Parameters
         ----------
         values
-            K numbers in [0, 1], in the order of `groups` or by their names.
+            K numbers in [0, 1], in the order of `groups` (a list, an array, a tensor) or by their names (a dictionary).
 
         Returns
         -------
@@ -249,7 +250,10 @@ class HyperExtractor(nn.Module):
                 )
             values = [values[name] for name in self.groups]
         like = next(self.weights.parameters())
-        i = torch.as_tensor(values, dtype=like.dtype, device=like.device).detach()
+        try:
+            i = torch.as_tensor(values, dtype=like.dtype, device=like.device).detach()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InputError(f"a descriptor must be made of numbers; got {values!r:.60}.") from error
         if i.shape != (self.K,):
             raise InputError(
                 f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {list(i.shape)}."

@@ -56,7 +56,7 @@ def amortize(
     method: str = "contrastive",
     *,
     encoder: str | nn.Module | None = None,
-    descriptors: Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None = None,
+    descriptors: Sequence[Any] | Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     resume: bool = False,

@@ -110,7 +110,7 @@ class AmortizeConfig(Record):
         )
 
 
-def _check(name: str, value: float, holds: bool, what: str) -> None:
+def _check(name: str, value: float | int, holds: bool, what: str) -> None:
     if not holds:
         raise InputError(f"{name} must be {what}; got {value}.")
 

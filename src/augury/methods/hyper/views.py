@@ -21,6 +21,9 @@ from augury.transforms.affine_matrices import affine_matrices, image_coordinates
 from augury.transforms.color import Color
 from augury.transforms.warp import warp
 
+Size = tuple[int, int, int]
+"""Images in the batch, their height, their width."""
+
 RATIO = math.log(4 / 3)
 """Random crops stretch by up to 4 : 3 either way, as SimCLR's do."""
 
@@ -79,8 +82,8 @@ class Views:
         B, _, H, W = x.shape
         T = torch.eye(3).expand(B, 3, 3)
         for step, strength in steps:
-            T = T @ MAPS[step.operation.family](step, strength, B, rng)
-        return warp(x, image_coordinates(T[:, :2], H, W).to(x)[:, None])[:, 0]
+            T = T @ MAPS[step.operation.family](step, strength, (B, H, W), rng)
+        return warp(x, T[:, None, :2].to(x))[:, 0]
 
     def _colored(self, x: Tensor, steps: list[tuple[Step, float]], rng: torch.Generator) -> Tensor:
         if not steps:
@@ -107,42 +110,45 @@ def _chance(B: int, chance: float, rng: torch.Generator) -> Tensor:
     return (torch.rand(B, generator=rng, device=rng.device) < chance).float()
 
 
-def _square(T: Tensor) -> Tensor:
+def _in_image(T: Tensor, H: int, W: int) -> Tensor:
+    """Return maps of a square as 3 x 3 matrices in the coordinates of an image."""
     last = torch.tensor([0.0, 0.0, 1.0]).expand(len(T), 1, 3)
-    return torch.cat([T, last], dim=1)
+    return torch.cat([image_coordinates(T, H, W), last], dim=1)
 
 
-def _affine(step: Step, strength: float, B: int, rng: torch.Generator) -> Tensor:
+def _affine(step: Step, strength: float, size: Size, rng: torch.Generator) -> Tensor:
     widths = step.operation.widths(step.amount)
     generators = torch.stack([MATRICES[name] for name in widths])
     eta = torch.tensor(list(widths.values())) * strength
-    return _square(affine_matrices(eta, _uniform((B, len(widths)), rng), generators))
+    B, H, W = size
+    return _in_image(affine_matrices(eta, _uniform((B, len(widths)), rng), generators), H, W)
 
 
-def _flip(step: Step, strength: float, B: int, rng: torch.Generator) -> Tensor:
-    sign = 1 - 2 * _chance(B, step.operation.chance * strength, rng)
-    one = torch.ones(B)
+def _flip(step: Step, strength: float, size: Size, rng: torch.Generator) -> Tensor:
+    sign = 1 - 2 * _chance(size[0], step.operation.chance * strength, rng)
+    one = torch.ones_like(sign)
     return torch.diag_embed(torch.stack([sign, one, one] if step.name == "flip" else [one, sign, one], dim=1))
 
 
-def _turn(step: Step, strength: float, B: int, rng: torch.Generator) -> Tensor:
+def _turn(step: Step, strength: float, size: Size, rng: torch.Generator) -> Tensor:
+    B, H, W = size
     quarters = torch.randint(4, (B,), generator=rng) * _chance(B, strength, rng)
     c, s = (math.pi / 2 * quarters).cos().round(), (math.pi / 2 * quarters).sin().round()
-    T = torch.eye(3).repeat(B, 1, 1)
-    T[:, 0, 0], T[:, 0, 1], T[:, 1, 0], T[:, 1, 1] = c, -s, s, c
-    return T
+    zero = torch.zeros_like(c)
+    return _in_image(torch.stack([c, -s, zero, s, c, zero], dim=1).view(B, 2, 3), H, W)
 
 
-def _crop(step: Step, strength: float, B: int, rng: torch.Generator) -> Tensor:
+def _crop(step: Step, strength: float, size: Size, rng: torch.Generator) -> Tensor:
     """Return maps onto random windows: a share of the area uniform from the smallest to 1, of random proportions."""
+    B, H, W = size
     smallest = 1 - strength * (1 - step.amount)
     area = smallest + (1 - smallest) * torch.rand(B, generator=rng)
     stretch = (_uniform((B,), rng) * (RATIO * strength / 2)).exp()
     sides = torch.stack([area.sqrt() * stretch, area.sqrt() / stretch], dim=1).clamp(max=1.0)
-    centre = _uniform((B, 2), rng) * (1 - sides)
-    T = torch.eye(3).repeat(B, 1, 1)
-    T[:, 0, 0], T[:, 1, 1] = sides[:, 0], sides[:, 1]
-    T[:, :2, 2] = centre
+    # The outermost points lie on the outermost pixels' centres at most: beyond there is black.
+    reach = (1 - sides) * (1 - 1 / torch.tensor([float(W), float(H)]))
+    T = torch.diag_embed(torch.cat([sides, torch.ones(B, 1)], dim=1))
+    T[:, :2, 2] = _uniform((B, 2), rng) * reach
     return T
 
 

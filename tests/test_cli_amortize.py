@@ -1,0 +1,90 @@
+"""`augury amortize` as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from augury.cli.main import main
+from augury.training.saved_extractor import load_extractor
+
+QUICK = ["--epochs", "1", "--batch", "8", "--encoder", "conv16"]
+
+
+@pytest.fixture
+def npz(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez(tmp_path / "x.npz", x=np.random.default_rng(0).random((20, 12, 12, 3), dtype=np.float32))
+    return tmp_path / "x.npz"
+
+
+@pytest.fixture
+def augury(monkeypatch, capsys):
+    def run(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["augury", "amortize", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_it_leaves_an_extractor_and_says_what_each_entry_does(npz, augury, tmp_path):
+    code, out, err = augury(npz, "--groups", "rotation,look=jitter+blur", *QUICK, "--out", "a")
+    assert code == 0 and "contrastive" in err
+    assert "rotation:90" in out and "jitter:1.5+blur:1.5" in out and "a/extractor.safetensors" in out
+    files = {"config.json", "metrics.jsonl", "checkpoint", "extractor.safetensors"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == files
+    assert load_extractor(tmp_path / "a").groups == ("rotation", "look")
+
+
+def test_json_is_one_object_and_nothing_else(npz, augury):
+    code, out, err = augury(npz, "-g", "flip", *QUICK, "--json", "-q", "--set", "temperature=0.2")
+    result = json.loads(out)
+    assert code == 0 and err == ""
+    assert result["extractor"] == "runs/x-extractor/extractor.safetensors" and result["groups"] == ["flip"]
+    assert set(result["invariance"]["flip"]) == {"at_0", "at_1", "random_at_0", "random_at_1"}
+    assert result["images"] == 20 and result["epochs"] == 1 and result["skipped"] == 0
+    code, out, _ = augury(npz, "-g", "flip", *QUICK, "--json", "-q")
+    assert json.loads(out)["extractor"] == "runs/x-extractor-2/extractor.safetensors"
+
+
+def test_coloured_digits_by_several_tasks(augury, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = augury(
+        "mnist5k", "-m", "multitask", "--subset", 40, "--epochs", 1, "--json", "-q", "--set", "shared=true"
+    )
+    result = json.loads(out)
+    assert code == 0 and result["method"] == "multitask, shared" and result["features"] == 2304
+    assert result["transformations"] == {"rotation": "rotation:90", "color": "channels:1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "--groups must name"),
+        (["-g", "rotaton"], "Did you mean 'rotation'"),
+        (["-g", "turn="], "at least one transformation"),
+        (["-g", "flip", "--encoder", "conv"], "Did you mean 'conv16'"),
+        (["-g", "flip", "--set", "rate=fast"], "rate must be a number"),
+        (["-g", "flip", "--set", "shared=maybe"], "shared must be true or false"),
+        (["-g", "flip", "--set", "rate"], "name=value"),
+        (["-g", "flip", "--resume"], "--out"),
+        (["-g", "flip", "--epochs", "0"], "epochs must be at least 1"),
+    ],
+)
+def test_what_cannot_be_is_said_without_a_traceback(npz, augury, arguments, says):
+    code, out, err = augury(npz, *arguments)
+    assert code == 2 and out == "" and says in " ".join(err.split()) and "Traceback" not in err
+
+
+def test_a_folder_that_is_taken_is_left_alone(npz, augury):
+    assert augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q")[0] == 0
+    code, _, err = augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q")
+    assert code == 2 and "already exists" in err
+    assert augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q", "--overwrite")[0] == 0
+    assert augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q", "--resume")[0] == 0

@@ -1,0 +1,147 @@
+"""Invariance groups as users write them, and the views that they stand for."""
+
+import math
+
+import pytest
+import torch
+
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.methods.hyper.groups import GROUPS, OPERATIONS, parse_groups
+from augury.methods.hyper.views import Views
+
+
+def images(n=6, channels=3, size=16):
+    return torch.rand(n, channels, size, size, generator=generator(0))
+
+
+def views_of(words, x, strength=1.0, seed=0):
+    groups = parse_groups(words, x.shape[1])
+    return Views(groups)(x, [strength] * len(groups), generator(seed))
+
+
+def test_groups_are_read_as_they_are_written():
+    rotation, look = parse_groups("rotation:30, look = jitter+blur:2")
+    assert (rotation.name, str(rotation)) == ("rotation", "rotation:30")
+    assert (look.name, str(look)) == ("look", "jitter:1.5+blur:2")
+    assert [str(g) for g in parse_groups(["ventral", "dorsal"])] == [
+        "crop:0.2+flip:1",
+        "jitter:1.5+grey:1+blur:1.5",
+    ]
+    assert str(parse_groups({"both": "ventral+hue"})[0]) == "crop:0.2+flip:1+hue:60"
+    again = parse_groups({group.name: str(group) for group in (rotation, look)})
+    assert again == (rotation, look)
+
+
+def test_grey_images_keep_what_does_not_need_colour():
+    assert str(parse_groups("color", channels=1)[0]) == "brightness:1.5+contrast:1.5"
+    assert str(parse_groups("dorsal", channels=1)[0]) == "brightness:1.5+contrast:1.5+blur:1.5"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "at least one invariance group"),
+        ("turn=", "at least one transformation"),
+        ("=rotation", "must have a name"),
+        ("rotaton", "Did you mean 'rotation'"),
+        ("mine=rotation+swirl", "transformation must be one of"),
+        ("rotation,rotation", "comes twice"),
+        ("rotation:much", "must be a number"),
+        ("rotation:270", "at most 180"),
+        ("scale:0.5", "above 1"),
+        ("color:2", "give amounts to these"),
+    ],
+)
+def test_groups_that_cannot_be_are_refused(words, says):
+    with pytest.raises(InputError, match=says):
+        parse_groups(words)
+
+
+def test_a_group_left_without_transformations_is_refused():
+    with pytest.raises(InputError, match="no transformation of images with 1 channels"):
+        parse_groups("tone=hue+grey", channels=1)
+
+
+@pytest.mark.parametrize("word", [*GROUPS, *OPERATIONS])
+def test_every_group_moves_images_and_leaves_their_shape(word):
+    x = images(40)
+    view = views_of(word, x)
+    assert view.shape == x.shape and view.dtype == x.dtype and x.equal(images(40))
+    assert (view - x).abs().amax() > 0.05
+    assert view.min() >= 0 and view.max() <= 1 + 1e-6
+    assert torch.equal(view, views_of(word, x)) and not torch.equal(view, views_of(word, x, seed=1))
+    assert views_of(word, x, strength=0.0) is x
+
+
+@pytest.mark.parametrize(
+    "word", ["rotation", "translation", "scale", "shear", "crop", "hue", "brightness", "blur"]
+)
+def test_a_weaker_group_moves_images_less(word):
+    ramp = torch.linspace(0.2, 0.6, 16)
+    x = (
+        (ramp[:, None] * ramp * torch.tensor([1.0, 0.8, 0.5])[:, None, None])
+        .expand(60, 3, 16, 16)
+        .contiguous()
+    )
+    x = x + 0.1 * (torch.arange(16) % 4 == 0)  # some detail to blur
+    far = [float((views_of(word, x, s) - x).abs().mean()) for s in (0.1, 0.4, 1.0)]
+    assert 0 < far[0] < far[1] < far[2]
+
+
+def test_rotations_reach_as_far_as_they_were_asked_to():
+    x = torch.zeros(400, 1, 33, 33)
+    x[:, :, 16, 28] = 1.0  # a point on the right
+    places = views_of("rotation:30", x)[:, 0].flatten(1).argmax(1)
+    dy, dx = 16 - places // 33, places % 33 - 16
+    degrees = torch.atan2(dy.float(), dx.float()) * 180 / math.pi
+    assert 25 < degrees.max() <= 34 and -34 <= degrees.min() < -25  # within the width of a pixel
+    assert degrees.abs().mean() == pytest.approx(15, abs=1.5)  # uniform
+
+
+def test_flips_and_quarter_turns_permute_pixels():
+    x = images(50)
+    flipped = views_of("flip", x)
+    same, mirrored = (torch.isclose(flipped, y, atol=1e-5).flatten(1).all(1) for y in (x, x.flip(-1)))
+    assert (same ^ mirrored).all() and 10 < int(mirrored.sum()) < 40
+    turned = views_of("turns", x)
+    hits = [torch.isclose(turned, x.rot90(k, (-2, -1)), atol=1e-5).flatten(1).all(1) for k in range(4)]
+    assert torch.stack(hits).sum(0).eq(1).all() and all(int(hit.sum()) > 2 for hit in hits)
+
+
+def test_channels_go_round():
+    x = images(60)
+    rolled = views_of("recolor", x)
+    hits = [torch.isclose(rolled, x.roll(k, 1)).flatten(1).all(1) for k in range(3)]
+    assert torch.stack(hits).sum(0).eq(1).all() and all(int(hit.sum()) > 8 for hit in hits)
+
+
+def test_crops_show_windows_of_the_image():
+    yy, xx = torch.meshgrid(torch.linspace(0, 1, 32), torch.linspace(0, 1, 48), indexing="ij")
+    x = torch.stack([yy, xx, torch.ones_like(xx)]).expand(200, 3, 32, 48)
+    view = views_of("crop:0.25", x)
+    assert (
+        view[:, 2].min() > 0.999 - 0.51
+    )  # no window reaches beyond the border by more than interpolation does
+    inner = view[:, :, 1:-1, 1:-1]
+    assert inner[:, 2].min() > 0.999
+    height, width = view[:, 0, -1, 16] - view[:, 0, 0, 16], view[:, 1, 16, -1] - view[:, 1, 16, 0]
+    area = height * width
+    assert 0.25 <= area.min() < 0.3 and 0.9 < area.max() <= 1.0001 and area.std() > 0.15
+    assert 1.2 < (height / width).max() < 4 / 3 + 1e-4
+    ends = view[:, 1, 16, -1]
+    assert (
+        ends.max() > 0.99 and view[:, 1, 16, 0].min() < 0.01
+    )  # windows reach both ends of the longer side too
+
+
+def test_grey_takes_all_colour_or_none():
+    view = views_of("grey", images(200))
+    grey = (view.amax(1) - view.amin(1)).flatten(1).amax(1) < 1e-5
+    untouched = torch.isclose(view, images(200)).flatten(1).all(1)
+    assert (grey ^ untouched).all() and 0.1 < float(grey.float().mean()) < 0.3
+
+
+def test_there_must_be_a_strength_for_every_group():
+    with pytest.raises(InputError, match="one strength for each of 2 groups"):
+        Views(parse_groups("rotation,color"))(images(), [1.0], generator(0))
