@@ -174,15 +174,20 @@ class HyperExtractor(nn.Module):
         """
         try:
             if self.norms and self.reference is not None and x is not self.reference:
-                self._note(weights)
-            features: Tensor = functional_call(self.encoder, dict(weights), (x,))
-            return features
+                self._note(weights, self.reference)
+            return self._run(x, weights)
         finally:
             forget(self.norms)
 
-    def _note(self, weights: Mapping[str, Tensor]) -> None:
+    def _run(self, x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
+        if x.ndim == 4:  # channels last: half the time of a convolution on a CPU
+            x = x.contiguous(memory_format=torch.channels_last)
+        features: Tensor = functional_call(self.encoder, dict(weights), (x,))
+        return features
+
+    def _note(self, weights: Mapping[str, Tensor], reference: Tensor) -> None:
         with noting(self.norms):
-            functional_call(self.encoder, dict(weights), (self.reference,))
+            self._run(reference, weights)
 
     def calibrate(self, x: Float[Tensor, "n ..."] | None) -> None:
         """Let batch normalisation take its statistics from these inputs, at whatever descriptor.
@@ -215,7 +220,7 @@ class HyperExtractor(nn.Module):
         weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
         try:
             if self.norms and self.reference is not None:
-                self._note(weights)
+                self._note(weights, self.reference)
             net = copy.deepcopy(self.encoder)
         finally:
             forget(self.norms)
@@ -225,7 +230,7 @@ class HyperExtractor(nn.Module):
             layer = net.get_submodule(path)
             del layer._buffers[attribute]
             layer.register_parameter(attribute, nn.Parameter(theta.clone()))
-        return net.eval().requires_grad_(False)
+        return net.to(memory_format=torch.channels_last).eval().requires_grad_(False)
 
     def descriptor(self, values: Any) -> Float[Tensor, " K"]:
         """Check a descriptor that came from outside.
