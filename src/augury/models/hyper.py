@@ -229,8 +229,9 @@ class HyperExtractor(nn.Module):
             path, _, attribute = name.rpartition(".")
             layer = net.get_submodule(path)
             del layer._buffers[attribute]
-            layer.register_parameter(attribute, nn.Parameter(theta.clone()))
-        return net.to(memory_format=torch.channels_last).eval().requires_grad_(False)
+            order = torch.channels_last if theta.ndim == 4 else torch.contiguous_format
+            layer.register_parameter(attribute, nn.Parameter(theta.clone(memory_format=order)))
+        return net.eval().requires_grad_(False)
 
     def descriptor(self, values: Any) -> Float[Tensor, " K"]:
         """Check a descriptor that came from outside.
