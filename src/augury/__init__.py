@@ -27,6 +27,7 @@ PUBLIC = {
     "Learned": "augury.methods.learn",
     "NtkBound": "augury.evidence.ntk",
     "OrbitAverage": "augury.models.orbit",
+    "Policy": "augury.export.policy",
     "Progress": "augury.training.progress",
     "Rotation3d": "augury.transforms.points3d",
     "Signal1d": "augury.transforms.signal1d",

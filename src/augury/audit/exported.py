@@ -33,8 +33,8 @@ NODES = (
 """What an expression of sizes may be made of: no attributes, no subscripts, no lambdas."""
 
 NAMES = re.compile(
-    r"[suz]\w*\d+|Symbol|Integer|Max|Min|Mod|PythonMod|FloorDiv|CeilDiv|ModularIndexing|Eq|Ne|Lt|Le|Gt|Ge|And|Or|Not|"
-    r"floor|ceiling|True|False|int_oo|oo"
+    r"[suz]\w*\d+|Symbol|Integer|Add|Mul|Max|Min|Mod|PythonMod|FloorDiv|CeilDiv|ModularIndexing|Eq|Ne|Lt|Le|Gt|Ge|"
+    r"And|Or|Not|floor|ceiling|True|False|int_oo|oo"
 )
 """What it may name."""
 

@@ -47,7 +47,7 @@ class CyclicRotation(FiniteGroup):
         turn = 2 * math.pi * j / self.order
         c, s = math.cos(turn), math.sin(turn)
         T = image_coordinates(torch.tensor([[c, -s, 0.0], [s, c, 0.0]]).to(x), H, W)
-        return warp(x, T.expand(len(x), 1, 2, 3))[:, 0]
+        return warp(x, T.expand(x.shape[0], 1, 2, 3))[:, 0]
 
 
 class Flip(FiniteGroup):

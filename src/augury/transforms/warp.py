@@ -113,5 +113,15 @@ def warp(x: Float[Tensor, "B C H W"], T: Float[Tensor, "B S 2 3"]) -> Float[Tens
     Tensor
         The views, differentiable in x and T.
     """
+    if torch.compiler.is_compiling():
+        return _whole(x, T)
     views: Tensor = _Warp.apply(x, T)
     return views
+
+
+def _whole(x: Tensor, T: Tensor) -> Tensor:
+    """Do the same in one part: a tracer cannot follow parts whose number depends on the batch."""
+    (B, C, H, W), S = x.shape, T.shape[1]
+    grid = _grid(T, _grid_basis(H, W, T), H)
+    sampled = F.grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+    return sampled.view(B, C, S, H, W).transpose(1, 2)

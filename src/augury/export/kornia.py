@@ -1,0 +1,170 @@
+"""A policy as kornia code: augmentation classes that draw, build and warp exactly as Augury does."""
+
+from augury.export.parts import (
+    AFFINE_NOTES,
+    BLUR_NOTE,
+    COLOR_NOTE,
+    FINITE_NOTE,
+    Code,
+    Ranges,
+    generators,
+    header,
+    listed,
+    number,
+    parts_of,
+    ranges,
+    table,
+)
+from augury.export.policy import Policy
+from augury.export.torch_color import color_function
+
+EXACT = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
+Coordinates are those of a square as long as the image's shorter side, from -1 to 1; outside the image is 0.
+`policy` draws from exactly the learned distribution; `nearest` is the closest that RandomAffine can be asked for."""
+
+TURNS_NOTE = (
+    "equal chances: RandomRotation90 rounds a uniform number, and its middle turn comes twice as often"
+)
+
+AFFINE = '''
+
+class LearnedAffine(K.GeometricAugmentationBase2D):
+    """T = exp(sum_k eps_k eta_k G_k), one draw per image."""
+
+    def __init__(self):
+        super().__init__(p=1.0)
+
+    def generate_parameters(self, batch_shape):
+        return {"eps": torch.rand(batch_shape[0], len(ETA)) * 2 - 1}
+
+    def compute_transformation(self, input, params, flags):
+        H, W = input.shape[-2:]
+        half = min(H, W) / 2
+        eta = torch.tensor(list(ETA.values())).to(input)
+        G = torch.tensor(list(GENERATORS.values())).to(input)
+        X = torch.einsum("bk,kij->bij", params["eps"].to(input) * eta, G)
+        centred = torch.tensor([[1 / half, 0, (1 - W) / 2 / half], [0, 1 / half, (1 - H) / 2 / half], [0, 0, 1]])
+        centred = centred.to(input)
+        # kornia wants the way from input to output pixels: the inverse of T.
+        return torch.linalg.inv(centred) @ torch.matrix_exp(-X) @ centred
+
+    def apply_transform(self, input, params, flags, transform=None):
+        # With align_corners=True kornia's pixel coordinates are exact; the border is the same either way.
+        return warp_affine(input, transform[:, :2], input.shape[-2:], align_corners=True, padding_mode="zeros")
+'''
+
+TURNS = '''
+
+class LearnedTurns(K.GeometricAugmentationBase2D):
+    """With chance p one of the turns by multiples of 360 / n degrees, each as likely as any other."""
+
+    def __init__(self, n, p):
+        super().__init__(p=p)
+        self.n = n
+
+    def generate_parameters(self, batch_shape):
+        return {"j": torch.randint(1, self.n, (batch_shape[0],))}
+
+    def compute_transformation(self, input, params, flags):
+        H, W = input.shape[-2:]
+        angle = params["j"].to(input) * (2 * math.pi / self.n)
+        c, s = angle.cos(), angle.sin()
+        zero, one = torch.zeros_like(c), torch.ones_like(c)
+        R = torch.stack([c, s, zero, -s, c, zero, zero, zero, one], -1).unflatten(-1, (3, 3))
+        centred = torch.tensor([[1, 0, (1 - W) / 2], [0, 1, (1 - H) / 2], [0, 0, 1]]).to(input)
+        return torch.linalg.inv(centred) @ R @ centred
+
+    def apply_transform(self, input, params, flags, transform=None):
+        return warp_affine(input, transform[:, :2], input.shape[-2:], align_corners=True, padding_mode="zeros")
+'''
+
+COLORS = '''
+
+class LearnedColors(K.IntensityAugmentationBase2D):
+    """Colours and blur, one draw per image."""
+
+    def __init__(self):
+        super().__init__(p=1.0)
+
+    def generate_parameters(self, batch_shape):
+        return {"eps": torch.rand(batch_shape[0], len(COLORS)) * 2 - 1}
+
+    def apply_transform(self, input, params, flags, transform=None):
+        eps = params["eps"].to(input)
+        e = {name: eps[:, k, None, None, None] * eta for k, (name, eta) in enumerate(COLORS.items())}
+        return change_colors(input, e)
+'''
+
+BLUR = """
+def blur(x, sigma):
+    sides = [2 * math.ceil(4 * COLORS["blur"] ** 0.5) + 1] * 2
+    sides = [min(side, n - 1 + n % 2) for side, n in zip(sides, x.shape[-2:])]
+    return gaussian_blur2d(x, sides, sigma.flatten(1).clamp(min=0.01).expand(-1, 2), "reflect")
+
+"""
+
+
+def kornia_code(policy: Policy) -> Code:
+    """Write a policy for kornia.
+
+    Parameters
+    ----------
+    policy
+        A policy for images.
+
+    Returns
+    -------
+    Code
+        A module that defines `policy` and, where there is geometry, `nearest`.
+    """
+    parts = parts_of(policy, "kornia")
+    steps, left_out = _finite(parts.finite)
+    notes = [
+        *(AFFINE_NOTES if parts.geometry else ()),
+        *((FINITE_NOTE, TURNS_NOTE) if parts.finite else ()),
+        *((COLOR_NOTE, BLUR_NOTE) if parts.colors else ()),
+    ]
+    text = header(policy, "kornia", EXACT, notes or ["nothing: every width is zero"], left_out)
+    turns = any(step.startswith("LearnedTurns") for step in steps)
+    text += "\nimport math\n\n" if parts.colors or turns else "\n"
+    text += "import kornia.augmentation as K\nimport torch\n"
+    text += "from kornia.filters import gaussian_blur2d\n" if "blur" in parts.colors else ""
+    text += "from kornia.geometry.transform import warp_affine\n" if parts.geometry or turns else ""
+    text += TURNS if turns else ""
+    if parts.geometry:
+        text += (
+            ("\n\n" if turns else "\n") + table("ETA", parts.geometry) + generators(parts.matrices) + AFFINE
+        )
+        steps.append("LearnedAffine()")
+    if parts.colors:
+        text += ("\n\n" if parts.geometry or turns else "\n") + table("COLORS", parts.colors) + "\n"
+        text += (BLUR if "blur" in parts.colors else "") + color_function(parts.colors) + COLORS
+        steps.append("LearnedColors()")
+    text += "\n\n" + listed("policy", "torch.nn.Sequential(", steps or ["torch.nn.Identity()"], ")")
+    nearest = _nearest(ranges(parts.geometry, policy.input_shape)) if parts.geometry else ""
+    return Code(text + nearest, tuple(left_out))
+
+
+def _finite(groups: dict[str, float]) -> tuple[list[str], list[str]]:
+    steps, left_out = [], []
+    for name, p in groups.items():
+        chance = number(p)
+        if name in ("flip_x", "flip_y"):
+            steps.append(f"K.Random{'Horizontal' if name == 'flip_x' else 'Vertical'}Flip(p={chance})")
+        elif name.startswith("C"):
+            steps.append(f"LearnedTurns({name[1:]}, p={chance})")
+        else:
+            left_out.append(f"{name} (chance {p:.2f}): kornia has no augmentation for this group")
+    return steps, left_out
+
+
+def _nearest(r: Ranges) -> str:
+    x, y = (f"{number(1 / factor)}, {number(factor)}" for factor in (r.scale_x, r.scale_y))
+    words = [
+        f"degrees={number(r.degrees)}",
+        f"translate=({number(r.translate_x)}, {number(r.translate_y)})",
+        f"scale=({x}, {y})",
+        f"shear={number(r.shear)}",
+        "p=1.0",
+    ]
+    return listed("nearest", "K.RandomAffine(", words, ")")

@@ -1,0 +1,246 @@
+"""A policy sorted by what other libraries need to know of it: a matrix exponential, finite groups, colours."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from augury.core.errors import InputError
+from augury.export.policy import Policy
+
+SMALLEST = 1e-6
+"""eta below which a width is left out of the code: it moves nothing."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The widths of a policy as eta, by what they do to an image."""
+
+    geometry: dict[str, float]
+    """Affine generators: T = exp(sum_k eps_k eta_k G_k)."""
+    matrices: dict[str, list[list[float]]]
+    """Their generator matrices G_k."""
+    finite: dict[str, float]
+    """Finite groups: the chance of leaving the identity."""
+    colors: dict[str, float]
+    """Colours and blur."""
+
+
+def parts_of(policy: Policy, library: str) -> Parts:
+    """Sort the widths of a policy for images.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    library
+        Where it shall go, for the error.
+
+    Returns
+    -------
+    Parts
+        Widths above zero.
+    """
+    if policy.kind != "image":
+        raise InputError(
+            f"{library} transforms images; this policy is for data of kind '{policy.kind}'. Take --to json, which "
+            f"augury.Policy.read reads back, or --to torch for the model."
+        )
+    from augury.transforms.affine2d import MATRICES
+    from augury.transforms.color import COLORS
+
+    transform = policy.transform().double()
+    transform.set_widths(policy.widths_for())
+    eta = {
+        n: v
+        for n, v in zip(transform.names, transform.eta.detach().abs().tolist(), strict=True)
+        if v > SMALLEST
+    }
+    geometry = {name: value for name, value in eta.items() if name in MATRICES}
+    return Parts(
+        geometry,
+        {name: MATRICES[name].tolist() for name in geometry},
+        {name: value for name, value in eta.items() if name not in MATRICES and name not in COLORS},
+        {name: value for name, value in eta.items() if name in COLORS},
+    )
+
+
+@dataclass(frozen=True)
+class Code:
+    """A policy as source code."""
+
+    text: str
+    """What to paste."""
+    left_out: tuple[str, ...] = ()
+    """Widths that the library cannot express, with the reason; also said in the text."""
+
+
+def header(policy: Policy, library: str, exact: str, notes: Sequence[str], left_out: Sequence[str]) -> str:
+    """Return the docstring of the code.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    library
+        Where it goes.
+    exact
+        What the code does exactly.
+    notes
+        What the library's own classes cannot say.
+    left_out
+        What is missing from the code.
+
+    Returns
+    -------
+    str
+        A docstring.
+    """
+    by = policy.learned
+    learned = f", learned from {by['data']} by {by['method']} with {by['model']}" if by else ""
+    lines = [f'"""An augmentation policy for {library}{learned}.', ""]
+    lines += ["    width            up to          verdict"]
+    lines += [f"    {n:<16} {_value(w.value, w.unit):<14} {w.verdict}" for n, w in policy.widths.items()]
+    lines += ["", exact, "", "What the library's own classes cannot say:", *(f"- {note}" for note in notes)]
+    if left_out:
+        lines += ["", "Left out here:", *(f"- {note}" for note in left_out)]
+    return "\n".join([*lines, '"""', ""]).replace("\\", "/")
+
+
+def _value(value: float, unit: str) -> str:
+    return f"x {value:.3g}" if unit == "factor" else f"{value:.4g} {unit}".strip()
+
+
+def number(value: float) -> str:
+    """Write a number for source code.
+
+    Parameters
+    ----------
+    value
+        The number.
+
+    Returns
+    -------
+    str
+        Eight significant digits.
+    """
+    return f"{value:.8g}" if "." in f"{value:.8g}" or "e" in f"{value:.8g}" else f"{value:.8g}.0"
+
+
+def table(name: str, values: dict[str, float]) -> str:
+    """Write a dictionary of numbers for source code.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    values
+        Its numbers.
+
+    Returns
+    -------
+    str
+        One assignment.
+    """
+    entries = ", ".join(f'"{key}": {number(value)}' for key, value in values.items())
+    return f"{name} = {{{entries}}}\n"
+
+
+def generators(matrices: dict[str, list[list[float]]]) -> str:
+    """Write the generator matrices for source code.
+
+    Parameters
+    ----------
+    matrices
+        By name.
+
+    Returns
+    -------
+    str
+        One assignment.
+    """
+    rows = "".join(
+        f'    "{name}": {[[round(v) for v in row] for row in G]},\n' for name, G in matrices.items()
+    )
+    return f"GENERATORS = {{\n{rows}}}\n"
+
+
+def listed(name: str, opening: str, steps: Sequence[str], closing: str) -> str:
+    """Write an assignment with one step a line.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    opening, closing
+        What stands around the steps.
+    steps
+        Expressions.
+
+    Returns
+    -------
+    str
+        The assignment.
+    """
+    inner = "".join(f"    {step},\n" for step in steps)
+    return f"{name} = {opening}\n{inner}{closing}\n"
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The nearest that a library's own random affine can be asked for."""
+
+    degrees: float
+    """Largest turn."""
+    translate_x: float
+    """Largest shift to the side, as a share of the image's width."""
+    translate_y: float
+    """Largest shift up or down, as a share of its height."""
+    scale_x: float
+    """Largest factor along x."""
+    scale_y: float
+    """Largest factor along y."""
+    shear: float
+    """Largest shear in degrees."""
+
+    @property
+    def scale(self) -> float:
+        """One factor for both axes."""
+        return math.sqrt(self.scale_x * self.scale_y)
+
+
+def ranges(eta: dict[str, float], input_shape: Sequence[int]) -> Ranges:
+    """Return what comes nearest to a matrix exponential in the words of other libraries.
+
+    Parameters
+    ----------
+    eta
+        The affine widths.
+    input_shape
+        Channels, height, width.
+
+    Returns
+    -------
+    Ranges
+        Each generator by itself.
+    """
+    joint, half = eta.get("scale_joint", 0.0), min(input_shape[1:]) / 2
+    return Ranges(
+        math.degrees(eta.get("rotation", 0.0)),
+        eta.get("translate_x", 0.0) * half / input_shape[2],
+        eta.get("translate_y", 0.0) * half / input_shape[1],
+        math.exp(eta.get("scale_x", 0.0) + joint),
+        math.exp(eta.get("scale_y", 0.0) + joint),
+        math.degrees(math.atan(eta.get("shear", 0.0))),
+    )
+
+
+AFFINE_NOTES = (
+    "one exponential of all generators together: theirs are applied one after the other, in an order of their own",
+    "factors whose logarithm is uniform (x 1/2 as likely as x 2): theirs are uniform between the two ends",
+    "shear along both axes by one number (the papers' generator [[0, 1], [1, 0]]): theirs are drawn for each axis",
+)
+FINITE_NOTE = (
+    "finite groups: Augury blends an image with its moved copy while it learns; here a draw moves it or not"
+)
+COLOR_NOTE = "colours are not cut off at 0 and 1, factors are uniform in their logarithm, hue turns about the grey axis"
+BLUR_NOTE = "the blur's variance, not its width, is uniform; near borders it differs a little from Augury's"

@@ -1,0 +1,186 @@
+"""The learned distribution over transformations, apart from the network it was learned with: JSON in and out.
+
+The names of the widths are the words that `transforms.catalog` builds transformations from, so names, values and the
+shape of an input are all that is needed to make the distribution again. Loads no torch until a transformation is made.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from augury.core.errors import InputError
+from augury.core.files import write_text
+from augury.records import Invariance, Record, Width
+
+if TYPE_CHECKING:
+    from augury.transforms.base import Transform
+
+FORMAT = 1
+"""Version of the JSON."""
+SURE = ("invariant", "given")
+"""Verdicts of widths that someone stands by."""
+
+
+@dataclass(frozen=True)
+class Policy(Record):
+    """Which transformations, and how far, in the units a person reads."""
+
+    widths: dict[str, Width]
+    """Every width by the name of its generator, in the order in which they act."""
+    kind: str
+    """Kind of the data: "image", "signal", "points" or "coordinates"."""
+    input_shape: list[int]
+    """Shape of one input; pixels are those of such an input."""
+    sampling: str = "independent"
+    """How the noise is drawn."""
+    learned: dict[str, str] = field(default_factory=dict)
+    """What learned it: method, model, data."""
+    format: int = FORMAT
+    """Version of this record."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Policy":
+        """Rebuild the record and its widths.
+
+        Parameters
+        ----------
+        values
+            The fields.
+
+        Returns
+        -------
+        Policy
+            The record.
+        """
+        if values.get("format") != FORMAT:
+            raise InputError(
+                f"a policy of format {FORMAT} can be read; got format {values.get('format')!r}. "
+                f"Export it again with this version: augury export RUN --to json."
+            )
+        widths = {name: Width.from_json(width) for name, width in values.get("widths", {}).items()}
+        return super().from_json({**values, "widths": widths})
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Policy":
+        """Read a policy from its JSON file, or from the folder of a run.
+
+        Parameters
+        ----------
+        path
+            The file or the folder.
+
+        Returns
+        -------
+        Policy
+            The record.
+        """
+        if Path(path).is_dir():
+            from augury.export.run import policy_of_run
+
+            return policy_of_run(path)
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not isinstance(values, dict):
+                raise ValueError("it holds no object")
+            return cls.from_json(values)
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise InputError(
+                f"{path} must be a policy that augury export --to json wrote; it cannot be read as one ({reason})."
+            ) from error
+
+    def write(self, path: str | Path) -> None:
+        """Write the policy as JSON, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where the file shall stand.
+        """
+        write_text(Path(path), self.dumps())
+
+    def sure(self) -> "Policy":
+        """Return the policy without the widths that nobody stands by.
+
+        Returns
+        -------
+        Policy
+            Only widths whose verdict is "invariant" or "given".
+        """
+        kept = {name: width for name, width in self.widths.items() if width.verdict in SURE}
+        return Policy(kept, self.kind, self.input_shape, self.sampling, self.learned)
+
+    def widths_for(self, input_shape: Sequence[int] | None = None) -> dict[str, float]:
+        """Return the widths for inputs of a shape; pixels and samples grow with the input.
+
+        Parameters
+        ----------
+        input_shape
+            Shape of one input; the policy's own unless told.
+
+        Returns
+        -------
+        dict
+            Width in its unit, by name.
+        """
+        ratio = 1.0
+        if input_shape is not None:
+            ratio = _side(self.kind, input_shape) / _side(self.kind, self.input_shape)
+        return {n: w.value * (ratio if w.unit in ("px", "samples") else 1.0) for n, w in self.widths.items()}
+
+    def transform(self, input_shape: Sequence[int] | None = None) -> "Transform":
+        """Return the distribution itself.
+
+        Parameters
+        ----------
+        input_shape
+            Shape of one input; the policy's own unless told.
+
+        Returns
+        -------
+        Transform
+            With the widths set.
+        """
+        from augury.transforms.catalog import build
+        from augury.transforms.identity import Identity
+
+        if not self.widths:
+            return Identity()
+        transform = build(list(self.widths), self.kind, input_shape or self.input_shape, self.sampling)
+        transform.set_widths(self.widths_for(input_shape))
+        return transform
+
+
+def _side(kind: str, shape: Sequence[int]) -> int:
+    """Return the length that pixels or samples are counted along."""
+    return min(shape[1:]) if kind == "image" else shape[-1]
+
+
+def policy_of(
+    invariance: Invariance, kind: str, input_shape: Sequence[int], sampling: str = "independent"
+) -> Policy:
+    """Return the policy of a record of what was learned.
+
+    Parameters
+    ----------
+    invariance
+        What was learned.
+    kind
+        Kind of the data.
+    input_shape
+        Shape of one input.
+    sampling
+        How the noise is drawn.
+
+    Returns
+    -------
+    Policy
+        Its widths, without the planted truth.
+    """
+    widths = {n: Width(w.value, w.unit, w.low, w.high, w.verdict) for n, w in invariance.widths.items()}
+    learned = {"method": invariance.method, "model": invariance.model, "data": invariance.data}
+    return Policy(widths, kind, list(input_shape), sampling, learned)

@@ -1,0 +1,88 @@
+"""A trained model as a program of `torch.export`: one file that any PyTorch runs, without Augury.
+
+f_hat(x) = 1/S sum_s f(g(x, eps_s; eta)),   eps_s as in evaluation mode, any number of inputs
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.core.errors import RunError
+from augury.core.files import written_whole
+from augury.core.rng import generator
+from augury.export.frozen import frozen
+from augury.models.orbit import OrbitAverage
+
+
+class FrozenOrbit(nn.Module):
+    """The orbit average in evaluation mode, its noise a constant.
+
+    Parameters
+    ----------
+    model
+        The trained orbit average.
+    """
+
+    def __init__(self, model: OrbitAverage) -> None:
+        super().__init__()
+        self.net, self.S = model.net, model.S_eval
+        eps = model.transform.noise(1, model.S_eval, generator(model.seed))[0]
+        self.views = frozen(model.transform, eps)
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:
+        """Return the mean of the network's outputs over the orbit."""
+        copies = x.unsqueeze(1).expand(-1, self.S, *x.shape[1:])
+        return self.net(self.views(copies).flatten(0, 1)).unflatten(0, (-1, self.S)).mean(1)
+
+
+def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.ExportedProgram:
+    """Trace a trained model into a program.
+
+    Parameters
+    ----------
+    model
+        An `OrbitAverage`, or any network.
+    input_shape
+        Shape of one input.
+
+    Returns
+    -------
+    ExportedProgram
+        Takes any number of inputs.
+    """
+    module = FrozenOrbit(model) if isinstance(model, OrbitAverage) else model
+    batch = torch.export.Dim("batch", min=1)
+    example = torch.zeros(2, *input_shape)
+    try:
+        with torch.no_grad():
+            return torch.export.export(
+                module.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False
+            )
+    except Exception as error:  # torch.export raises whatever it meets in a user's module
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunError(
+            f"torch.export cannot follow this model ({reason}). Its weights are exported all the same; a network or "
+            f"transformation of your own must avoid control flow that depends on the values of its inputs."
+        ) from error
+
+
+def save_program(path: Path, program: torch.export.ExportedProgram) -> None:
+    """Write a program to a .pt2 file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Where it shall stand.
+    program
+        The program.
+    """
+    with written_whole(path) as temporary:
+        renamed = temporary.with_suffix(".pt2")  # torch wants this ending
+        try:
+            torch.export.save(program, renamed)
+            renamed.replace(temporary)
+        finally:
+            renamed.unlink(missing_ok=True)
