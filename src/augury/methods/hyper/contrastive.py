@@ -78,5 +78,9 @@ class Contrastive(Pretrainer):
         z = self.heads(f)
         loss = torch.stack([nt_xent(a, b, self.config.temperature) for a, b in z]).mean()
         if self.config.invariance:
-            loss = loss + self.config.invariance * torch.stack([apart(a, b) for a, b in f]).mean()
+            loss = (
+                loss
+                + self.config.invariance
+                * torch.stack([apart(a, b, self.config.centred) for a, b in f]).mean()
+            )
         return loss

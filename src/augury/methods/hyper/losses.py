@@ -36,17 +36,22 @@ def nt_xent(
     return F.cross_entropy(logits, partner)
 
 
-def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"]) -> Float[Tensor, ""]:
+def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool = True) -> Float[Tensor, ""]:
     """Return how far apart the features of two views are: 0 where they point the same way.
 
     Parameters
     ----------
     f, f_other
         Features of two views of each image.
+    centred
+        Take the mean of all views off first.
 
     Returns
     -------
     Tensor
         1 - mean cosine.
     """
+    if centred:
+        mean = (f.mean(0) + f_other.mean(0)) / 2
+        f, f_other = f - mean, f_other - mean
     return 1 - F.cosine_similarity(f, f_other, dim=1).mean()

@@ -138,5 +138,5 @@ class MultiTask(Pretrainer):
         total = F.cross_entropy(outputs, torch.cat([y, y]), ignore_index=UNKNOWN, reduction="sum")
         loss = total / (2 * known)
         if self.config.invariance and any(self.descriptors[t]):
-            loss = loss + self.config.invariance * apart(f[0], f[1])
+            loss = loss + self.config.invariance * apart(f[0], f[1], self.config.centred)
         return loss

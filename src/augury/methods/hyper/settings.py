@@ -51,6 +51,8 @@ class AmortizeConfig(Record):
     """Descriptors in each step: all where there are no more, else so many at random; paper C has three in all."""
     invariance: float = 0.0
     """Weight of 1 - cosine between features of two views: augmentation alone teaches a shallow network little."""
+    centred: bool = True
+    """Take that cosine about the mean of the features, so that it is not raised by features that collapse."""
     shared: bool = False
     """Give all descriptors the same weights: the multi-task baseline with one shared extractor."""
     checkpoint_seconds: float = 30.0
