@@ -72,7 +72,7 @@ class Evidence:
         only: Sequence[str] | None = None,
         delta: float = 0.1,
         delta_rate: float = 0.05,
-        delta_steps: int = 1,
+        delta_steps: int = 10,
         eta_rate: float = 0.1,
         eta_steps: int = 8,
         images: int = 1000,

@@ -29,7 +29,7 @@ METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "weight_tied": _PAPER_D,
     "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0},
     "augmented": {},
-    "augerino": {"eta_rate": 0.1, "sampling": "stratified", "epochs": 15},
+    "augerino": {"eta_rate": 0.1, "eta_rate_end": 0.005, "sampling": "stratified", "epochs": 15},
     "lila": {"choose_from": 0.8},
     "last_layer": {"choose_from": 0.8},
 }
@@ -99,8 +99,8 @@ class LearnConfig(Record):
     """L2 penalty on the weights: Augerino's, kept by paper A for its baseline."""
     eta_rate: float = 0.1
     """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
-    eta_rate_end: float = 0.005
-    """And at the end of its cosine schedule (paper A on CIFAR-10)."""
+    eta_rate_end: float = 0.02
+    """And at the end of its cosine schedule: high enough to come back from too wide once the weights fit."""
     eta_reward: float = 0.01
     """Augerino: how much of the norm of eta is subtracted from the loss (paper A, section 5)."""
     burn_in: int = 2
@@ -129,8 +129,8 @@ class LearnConfig(Record):
     """Prior precision at the start; paper A starts at 1 and trains ten times as long."""
     delta_rate: float = 0.05
     """Learning rate of log delta and log sigma^2, Adam (paper A)."""
-    delta_steps: int = 1
-    """Steps on them at every step up the evidence (paper A)."""
+    delta_steps: int = 10
+    """Steps on them at every step up the evidence; paper A takes 1 over many more epochs. They are closed form."""
     nu: float = 0.0
     """Invariance regularisation: weight of the logit error; 0 lets it follow SI until that is `si_target`."""
     si_target: float = 0.95

@@ -160,7 +160,7 @@ class Transform(nn.Module, ABC):
             The value of each width in its unit, by name.
         """
         values = self.eta.detach().abs().tolist()
-        return {s.name: s.unit.to_person(v) for s, v in zip(self.specs, values, strict=True)}
+        return {s.name: s.unit.to_person(min(v, s.upper)) for s, v in zip(self.specs, values, strict=True)}
 
     @torch.no_grad()
     def set_widths(self, values: Mapping[str, float | int]) -> None:

@@ -42,6 +42,9 @@ SMALL = {
 """For MNIST and Fashion-MNIST at 5,000 images. The prior precision follows its optimum at every climb: where it lags
 behind, weights cost too much, wide orbits that simplify them look good, and translations run to their bound."""
 
+SMALL_CNN = {"epochs": 12}
+"""What differs for the CNN on MNIST: it fits sooner, and an epoch costs twice as much."""
+
 SMALL_FASHION = {"evidence_every": 2}
 """What differs for Fashion-MNIST at 1,000 images."""
 
@@ -60,6 +63,7 @@ _PAPER = {
     "burn_in": 10,
     "evidence_every": 1,
     "delta": 1.0,
+    "delta_steps": 1,
     "output": "ggn",
     "positions": "expand",
     "eta_rate": 0.05,
@@ -139,7 +143,8 @@ def _base(scale: str, data: str, model: str) -> Settings:
         return QUICK
     if scale == "small":
         fashion = SMALL_FASHION if data == "fashion_mnist" else {}
-        return {**SMALL, **fashion, **(SMALL_RESNET if "resnet" in model else {})}
+        cnn = SMALL_CNN if model == "cnn" and data.startswith("mnist") else {}
+        return {**SMALL, **fashion, **cnn, **(SMALL_RESNET if "resnet" in model else {})}
     if "wide" in model:
         return {**PAPER_WIDE, "epochs": 200}
     if data.startswith("cifar"):
