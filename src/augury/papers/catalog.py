@@ -1,5 +1,9 @@
 """Every paper and what can be reproduced of it."""
 
+from augury.papers.hyperinvariances.figure1 import FIGURE1 as HYPER_FIGURE1
+from augury.papers.hyperinvariances.table1 import TABLE1 as HYPER_TABLE1
+from augury.papers.hyperinvariances.table2 import TABLE2 as HYPER_TABLE2
+from augury.papers.hyperinvariances.table3 import TABLE3 as HYPER_TABLE3
 from augury.papers.item import Paper
 from augury.papers.lila.ablation import ABLATION
 from augury.papers.lila.figure1 import FIGURE1
@@ -21,6 +25,10 @@ PAPERS = {
             "figure3": FIGURE3,
             "ablation": ABLATION,
         },
+    ),
+    "hyperinvariances": Paper(
+        "HyperInvariances: Amortizing Invariance Learning",
+        {"table1": HYPER_TABLE1, "table2": HYPER_TABLE2, "table3": HYPER_TABLE3, "figure1": HYPER_FIGURE1},
     ),
 }
 """Papers by the name that `augury reproduce` knows."""

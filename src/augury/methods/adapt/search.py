@@ -19,7 +19,7 @@ ALL_CORNERS = 4
 SHORTEST = 0.02
 """A climb ends where its step becomes shorter."""
 LEAST = 0.25
-"""Nats: a climb ends where less than this is to be gained, since so little tells no descriptors apart."""
+"""Nats: a climb ends where less evidence than this is to be gained, since so little tells no descriptors apart."""
 FINE = 1001
 """Levels of a descriptor that is called continuous: it is written with three digits, and counted so in the bound."""
 
@@ -94,10 +94,11 @@ def climb(objective: Objective, start: Float[Tensor, " K"], config: AdaptConfig)
         The best that was met.
     """
     best, rate = objective.at(start, slope=True), config.rate
+    least = LEAST if config.criterion == "evidence" else config.tolerance
     for _ in range(config.steps):
         inwards = _inwards(best)
         size = float(inwards.abs().max())
-        if rate < SHORTEST or size * rate < LEAST:
+        if rate < SHORTEST or size * rate < least:
             break
         there = objective.at((best.i + rate / size * inwards).clamp(0, 1), slope=True)
         if there.value > best.value:

@@ -1,0 +1,1 @@
+"""Paper C: HyperInvariances: Amortizing Invariance Learning."""

@@ -1,0 +1,179 @@
+"""Extractors that the cells of a grid share: pre-trained once for each seed, and kept in the cache."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from augury.data.catalog import cache_dir
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from augury.data.dataset import Dataset
+    from augury.models.hyper import HyperExtractor
+    from augury.training.saved_extractor import Card
+
+OURS = ("data", "images", "side", "corner")
+"""Settings that are not fields of `AmortizeConfig`."""
+
+
+def pretrained(settings: Mapping[str, Any], seed: int) -> "tuple[HyperExtractor, Card]":
+    """Return an extractor: from the cache, or pre-trained now and put there.
+
+    Parameters
+    ----------
+    settings
+        As `multitask` or `CONTRASTIVE` give them.
+    seed
+        Of data and pre-training.
+
+    Returns
+    -------
+    tuple
+        The extractor, and what its file says of it.
+    """
+    return _pretrained(json.dumps(dict(settings), sort_keys=True), seed)
+
+
+@lru_cache(maxsize=6)
+def _pretrained(text: str, seed: int) -> "tuple[HyperExtractor, Card]":
+    from augury.training.saved_extractor import EXTRACTOR, load_extractor, read_card
+
+    folder = place(text, seed)
+    if not (folder / EXTRACTOR).is_file():
+        _pretrain(json.loads(text), seed, folder)
+    return load_extractor(folder), read_card(folder)
+
+
+def place(text: str, seed: int) -> Path:
+    """Return where an extractor is kept.
+
+    Parameters
+    ----------
+    text
+        Its settings.
+    seed
+        Its seed.
+
+    Returns
+    -------
+    Path
+        A folder of the cache, named by a digest of both and of the version.
+    """
+    from augury import __version__
+
+    digest = hashlib.sha256(f"{__version__} {seed} {text}".encode()).hexdigest()[:16]
+    return cache_dir() / "extractors" / digest
+
+
+def _pretrain(settings: dict[str, Any], seed: int, folder: Path) -> None:
+    from augury.data.load import load
+    from augury.methods.hyper.amortize import amortize
+
+    fields = {name: value for name, value in settings.items() if name not in OURS}
+    method = fields.pop("method", "contrastive")
+    common = {"out": folder, "resume": True, "seed": seed, **fields}
+    if method == "multitask":
+        amortize(load(settings["data"], subset=settings["images"], seed=seed), method=method, **common)
+        return
+    data = load(settings["data"], subset=settings["images"], seed=seed)
+    corner = settings.get("corner")
+    amortize(
+        sized(coloured(data.x_train), settings["side"]),
+        "ventral,dorsal",
+        descriptors=None if corner is None else [corner],
+        **common,
+    )
+
+
+def untrained(settings: Mapping[str, Any], input_shape: tuple[int, ...], seed: int) -> "HyperExtractor":
+    """Return an extractor as it is before any training: a random convolution.
+
+    Parameters
+    ----------
+    settings
+        Whose encoder is taken.
+    input_shape
+        Shape of one input.
+    seed
+        Of its weights.
+
+    Returns
+    -------
+    HyperExtractor
+        The extractor.
+    """
+    from augury.core.rng import generator
+    from augury.models.hyper import HyperExtractor
+
+    encoder = settings.get("encoder", "conv16")
+    return HyperExtractor(encoder, ("rotation", "color"), input_shape, generator(seed + 1000))
+
+
+def coloured(x: "Tensor") -> "Tensor":
+    """Return images with three channels.
+
+    Parameters
+    ----------
+    x
+        Images [N, 1 or 3, H, W].
+
+    Returns
+    -------
+    Tensor
+        Images [N, 3, H, W].
+    """
+    return x.expand(-1, 3, -1, -1).contiguous() if x.shape[1] == 1 else x
+
+
+def sized(x: "Tensor", side: int) -> "Tensor":
+    """Return images of another size, smoothed where they shrink.
+
+    Parameters
+    ----------
+    x
+        Images.
+    side
+        Pixels.
+
+    Returns
+    -------
+    Tensor
+        Images [N, C, side, side].
+    """
+    import torch.nn.functional as F
+
+    if x.shape[-1] == side:
+        return x
+    return F.interpolate(x, (side, side), mode="bilinear", antialias=True, align_corners=False)
+
+
+def per_class(data: "Dataset", n: int, seed: int) -> "Dataset":
+    """Return a data set with n training examples of every class, drawn at random.
+
+    Parameters
+    ----------
+    data
+        Classification.
+    n
+        How many of each class; fewer where there are not so many.
+    seed
+        Of the draw; a smaller set is part of a larger one.
+
+    Returns
+    -------
+    Dataset
+        The smaller set.
+    """
+    from dataclasses import replace
+
+    import torch
+
+    from augury.core.rng import generator
+
+    order = torch.randperm(len(data.y_train), generator=generator(seed))
+    keep = torch.cat([order[data.y_train[order] == c][:n] for c in range(data.n_outputs)])
+    return replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])

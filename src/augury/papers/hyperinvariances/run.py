@@ -1,0 +1,142 @@
+"""Run one cell of Tables 1 and 3: an extractor, a downstream task, a way to choose the descriptor. Loads torch."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from augury.papers.cell import Cell, Result
+from augury.papers.hyperinvariances.extractors import per_class, pretrained, untrained
+from augury.papers.run import machine
+from augury.records import Invariance, Width
+
+if TYPE_CHECKING:
+    from augury.adaptation import Adaptation
+    from augury.data.dataset import Dataset
+    from augury.models.hyper import HyperExtractor
+
+MIDDLE = (0.5, 0.5)
+CORNERS = ((1, 1), (1, 0), (0, 1), (0, 0))
+
+
+def run(cell: Cell, device: str = "cpu") -> Result:
+    """Adapt, and score on the test set.
+
+    Parameters
+    ----------
+    cell
+        The task is its variant; what chooses the descriptor is its method.
+    device
+        Where, as torch names it.
+
+    Returns
+    -------
+    Result
+        Accuracy with the descriptor as it is; rounded, and corner by corner, in `extra`.
+    """
+    data = task(cell.data, cell.variant, cell.settings["per_class"], cell.test_images, cell.seed)
+    extractor, seconds = _extractor(cell, data)
+    fixed = {"fixed": [MIDDLE], "mtl": [MIDDLE], "random": [MIDDLE], "corners": CORNERS}
+    if cell.algorithm in fixed:
+        found = [_fixed(extractor, data, i, device) for i in fixed[cell.algorithm]]
+        extra: dict[str, Any] = {"corners": {_digits(a.descriptor): a.score for a in found}}
+        best = max(found, key=lambda a: a.log_evidence or 0.0)
+    else:
+        best = _chosen(extractor, data, cell.algorithm, device)
+        rounded = _fixed(extractor, data, [round(v) for v in best.descriptor.values()], device)
+        extra = {"binary": rounded.score, "binary_i": list(rounded.descriptor.values())}
+    return result(cell, best, pretraining=seconds, **extra)
+
+
+def _extractor(cell: Cell, data: "Dataset") -> "tuple[HyperExtractor, float]":
+    if cell.algorithm == "random":
+        return untrained(cell.settings["pretrain"], data.input_shape, cell.seed), 0.0
+    extractor, card = pretrained(cell.settings["pretrain"], cell.seed)
+    return extractor, card.seconds
+
+
+def _fixed(
+    extractor: "HyperExtractor", data: "Dataset", i: Sequence[float | int], device: str
+) -> "Adaptation":
+    from augury.methods.adapt.run import adapt
+
+    return adapt(extractor, data, descriptor=list(i), folds=0, device=device).adaptation
+
+
+def _chosen(extractor: "HyperExtractor", data: "Dataset", criterion: str, device: str) -> "Adaptation":
+    from augury.methods.adapt.run import adapt
+
+    return adapt(extractor, data, criterion=criterion, folds=0, device=device).adaptation
+
+
+def _digits(descriptor: Mapping[str, float]) -> str:
+    return ",".join(f"{value:g}" for value in descriptor.values())
+
+
+@lru_cache(maxsize=2)
+def task(name: str, what: str, n: int, test_images: int | None, seed: int) -> "Dataset":
+    """Return coloured-rotated digits with few training images.
+
+    Parameters
+    ----------
+    name
+        Of the digits.
+    what
+        "digit", "rotation" or "colour".
+    n
+        Training images per class.
+    test_images
+        Test images; all where None.
+    seed
+        Of angles, colours and draw.
+
+    Returns
+    -------
+    Dataset
+        The task.
+    """
+    from dataclasses import replace
+
+    from augury.data.load import load
+
+    data = per_class(load(name, variant="coloured_rotated", task=what, seed=seed), n, seed)
+    if test_images is None:
+        return data
+    return replace(data, x_test=data.x_test[:test_images], y_test=data.y_test[:test_images])
+
+
+def result(cell: Cell, found: "Adaptation", **extra: Any) -> Result:
+    """Return what is kept of an adaptation.
+
+    Parameters
+    ----------
+    cell
+        The cell.
+    found
+        The adaptation.
+    extra
+        What else was measured.
+
+    Returns
+    -------
+    Result
+        The descriptor stands where other papers have widths.
+    """
+    regression = found.task == "regression"
+    invariance = Invariance(
+        widths={name: Width(value, "") for name, value in found.descriptor.items()},
+        method=cell.method,
+        model=cell.model,
+        data=found.data,
+        test_accuracy=None if regression else found.score,
+        log_evidence=found.log_evidence,
+        seconds=found.seconds,
+    )
+    kept = {
+        "score": found.score,
+        "train": found.train_score,
+        "train_loss": found.train_loss,
+        "bound": found.bound.to_json(),
+        "i": list(found.descriptor.values()),
+        **extra,
+    }
+    return Result(cell.key, cell, invariance, 0, found.N, {}, machine(), kept)
