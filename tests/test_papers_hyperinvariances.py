@@ -16,6 +16,7 @@ from augury.papers.hyperinvariances.extractors import OURS, per_class, place
 from augury.papers.hyperinvariances.figure1 import turns
 from augury.papers.hyperinvariances.published import RIGHT, TABLES_1_AND_3
 from augury.papers.hyperinvariances.run import result
+from augury.papers.hyperinvariances.settings import multitask
 from augury.papers.hyperinvariances.table1 import METHODS, claims
 from augury.papers.hyperinvariances.table2 import claims as claims2
 from augury.papers.item import SCALES
@@ -106,7 +107,10 @@ def test_few_images_of_every_class_each_set_within_the_next():
 
 
 def test_extractors_of_other_settings_or_seeds_stand_elsewhere():
-    assert len({place("a", 0), place("a", 1), place("b", 0)}) == 3
+    one, other = multitask("small"), multitask("small", invariance=0.0)
+    assert len({place(one, 0), place(one, 1), place(other, 0)}) == 3
+    same = {**one, "invariance": AmortizeConfig.for_method("multitask").invariance}
+    assert place(one, 0) == place(same, 0)
 
 
 @pytest.fixture(scope="module")

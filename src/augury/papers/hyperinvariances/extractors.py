@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from augury.data.catalog import cache_dir
+from augury.methods.hyper.settings import AmortizeConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,18 +43,18 @@ def pretrained(settings: Mapping[str, Any], seed: int) -> "tuple[HyperExtractor,
 def _pretrained(text: str, seed: int) -> "tuple[HyperExtractor, Card]":
     from augury.training.saved_extractor import EXTRACTOR, load_extractor, read_card
 
-    folder = place(text, seed)
+    folder = place(json.loads(text), seed)
     if not (folder / EXTRACTOR).is_file():
         _pretrain(json.loads(text), seed, folder)
     return load_extractor(folder), read_card(folder)
 
 
-def place(text: str, seed: int) -> Path:
+def place(settings: Mapping[str, Any], seed: int) -> Path:
     """Return where an extractor is kept.
 
     Parameters
     ----------
-    text
+    settings
         Its settings.
     seed
         Its seed.
@@ -61,12 +62,17 @@ def place(text: str, seed: int) -> Path:
     Returns
     -------
     Path
-        A folder of the cache, named by a digest of both and of the version.
+        A folder of the cache, named by a digest of everything, the defaults of pre-training among it.
     """
-    from augury import __version__
-
-    digest = hashlib.sha256(f"{__version__} {seed} {text}".encode()).hexdigest()[:16]
+    ours = {name: value for name, value in settings.items() if name in OURS}
+    everything = {**_config(settings, seed).to_json(), **ours}
+    digest = hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:16]
     return cache_dir() / "extractors" / digest
+
+
+def _config(settings: Mapping[str, Any], seed: int) -> AmortizeConfig:
+    fields = {name: value for name, value in settings.items() if name not in OURS}
+    return AmortizeConfig.for_method(fields.pop("method", "contrastive"), **fields, seed=seed)
 
 
 def _pretrain(settings: dict[str, Any], seed: int, folder: Path) -> None:
