@@ -91,6 +91,10 @@ def test_a_trace_notes_every_epoch_and_passes_everything_on():
     assert [row["epoch"] for row in trace.rows] == [0, 1] and net.training
     first, last = trace.rows
     assert last["sigma_max_jacobian"] == pytest.approx(3 * first["sigma_max_jacobian"], rel=1e-3)
+    assert last["sigma_max_relative"] == pytest.approx(first["sigma_max_relative"], rel=1e-3)
+    f = net(images().float()).detach()
+    distance = (f - f.mean(0)).square().sum().div(5).sqrt().item()
+    assert last["sigma_max_relative"] == pytest.approx(last["sigma_max_jacobian"] / distance, rel=1e-4)
     assert last["sigma_max_weights"]["linear2.weight"] == pytest.approx(
         3 * first["sigma_max_weights"]["linear2.weight"], rel=1e-3
     )

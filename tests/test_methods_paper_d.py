@@ -1,18 +1,26 @@
 """Weight tying, data augmentation and invariance regularisation: their equations, nu, and a run through the loop."""
 
+import io
+import json
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
+from rich.console import Console
 
+from augury.cli.tables import summary
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.methods.data_augmented import DataAugmented
 from augury.methods.given import moving_views, random_views
-from augury.methods.regularised import MARGIN, NU_START, Regularised
+from augury.methods.learn import learn as learn_from
+from augury.methods.regularised import FINEST, MARGIN, NU_START, REACH, Regularised
 from augury.methods.weight_tied import TiedLearner
 from augury.models.mlp import MLP
 from augury.models.weight_tied import WeightTied
+from augury.records import Invariance
 from augury.training.batches import Batches
 from augury.training.config import LearnConfig
 from augury.training.loop import fit
@@ -97,10 +105,43 @@ def test_a_given_nu_stays_and_an_automatic_one_follows_SI(monkeypatch):
     for SI in (0.2, 0.97, 0.96, 1.0):
         monkeypatch.setattr(Regularised, "probe", lambda self, batches, rng, SI=SI: (0.1, SI))
         trace.append(learner.end_epoch(BATCHES, 1, generator(0))["nu"])
-    aim = 0.95 + MARGIN
-    expected = [NU_START, 1.1, 1.1 * 1.1 ** ((aim - 0.97) / 0.02), 1.1 * 1.1 ** ((aim - 0.97) / 0.02)]
-    assert trace == pytest.approx(expected)
-    assert learner.nu.item() == pytest.approx(expected[-1] * 1.1**-0.5)
+    gain = math.log(REACH) / config().epochs  # a hundredfold over the run
+    gaps = [1.0, (0.95 + MARGIN - 0.97) / 0.02, (0.95 + MARGIN - 0.96) / 0.02, -0.5]
+    steps = [
+        gain * gaps[0],
+        *(FINEST * gap for gap in gaps[1:]),
+    ]  # halved at the crossing, down to the finest
+    assert gain / 2 < FINEST < gain and gaps[1] < 0 < gaps[2]
+    expected = [NU_START * math.exp(sum(steps[:k])) for k in range(5)]
+    assert [*trace, learner.nu.item()] == pytest.approx(expected)
+
+
+def test_a_long_run_moves_nu_by_a_tenth_per_epoch():
+    learner = Regularised(network(), CyclicRotation(4), config(epochs=300), "classification", 12)
+    assert learner.gain.item() == pytest.approx(math.log(1.1))
+
+
+def test_a_target_that_was_not_reached_is_said(monkeypatch):
+    learner = Regularised(network(), CyclicRotation(4), config(), "classification", 12)
+    monkeypatch.setattr(Regularised, "probe", lambda self, batches, rng: (0.1, 0.93))
+    (note,) = learner.conclude(BATCHES, generator(0)).notes
+    assert "SI is 0.930, below its target of 0.95" in note and "Train longer" in note
+    monkeypatch.setattr(Regularised, "probe", lambda self, batches, rng: (0.1, 0.95))
+    assert learner.conclude(BATCHES, generator(0)).notes == ()
+    given = Regularised(network(), CyclicRotation(4), config(), "classification", 12, nu=0.7)
+    monkeypatch.setattr(Regularised, "probe", lambda self, batches, rng: (0.1, 0.1))
+    assert given.conclude(BATCHES, generator(0)).notes == ()
+
+
+def test_the_note_reaches_the_record_and_the_person():
+    found = learn_from(
+        quadrants(), MLP([64, 8, 2], generator(0)), "regularised", generators=("C4",), epochs=1
+    ).invariance
+    assert found.notes and "SI is" in found.notes[0]
+    assert Invariance.from_json(json.loads(found.dumps())) == found
+    console = Console(file=io.StringIO(), width=200)
+    console.print(summary([found]))
+    assert found.notes[0] in console.file.getvalue()
 
 
 def test_the_probe_is_the_mean_over_one_view_of_each_input():

@@ -106,6 +106,8 @@ class Invariance(Record):
     """Training time."""
     run: str | None = None
     """The run folder, where there is one."""
+    notes: tuple[str, ...] = ()
+    """What a person should know besides, such as a target that was not reached."""
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Invariance":
@@ -122,7 +124,7 @@ class Invariance(Record):
             The record.
         """
         widths = {name: Width.from_json(width) for name, width in values.get("widths", {}).items()}
-        return super().from_json({**values, "widths": widths})
+        return super().from_json({**values, "widths": widths, "notes": tuple(values.get("notes", ()))})
 
 
 @dataclass(frozen=True)

@@ -45,22 +45,62 @@ def save_worst(path: Path, cases: Sequence[Case]) -> None:
 
 def _tiles(case: Case) -> list[np.ndarray | None]:
     low, high = float(case.x.min()), float(case.x.max())
-    pictures = [_picture(image, low, high) for image in (case.x, case.x_g)]
-    maps = [None if m is None else _map(m) for m in (case.m, case.m_g)]
+    pictures = [picture_of(image, low, high) for image in (case.x, case.x_g)]
+    maps = [None if m is None else map_colours(m) for m in (case.m, case.m_g)]
     return [None if tile is None else _enlarged(tile) for tile in (*pictures, *maps)]
 
 
-def _picture(x: Tensor, low: float, high: float) -> np.ndarray:
-    """Return grey or colour from 0 to 1, stretched so that the input just fits."""
+def picture_of(x: Tensor, low: float, high: float) -> np.ndarray:
+    """Return an image as grey or colour from 0 to 1.
+
+    Parameters
+    ----------
+    x
+        The image [C, H, W]; channels other than three are averaged.
+    low, high
+        What black and white stand for.
+
+    Returns
+    -------
+    np.ndarray
+        [H, W, 3].
+    """
     channels = x if x.shape[0] == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
     scaled = (channels - low) / max(high - low, 1e-12)
     return scaled.clamp(0, 1).permute(1, 2, 0).float().numpy()
 
 
-def _map(m: Tensor) -> np.ndarray:
-    """Return a signed map as red on white on blue, relative to its own largest value."""
+def map_colours(m: Tensor) -> np.ndarray:
+    """Return a signed map as red on white on blue, relative to its own largest value.
+
+    Parameters
+    ----------
+    m
+        The map [C, H, W]; channels are summed.
+
+    Returns
+    -------
+    np.ndarray
+        [H, W, 3], from 0 to 1.
+    """
     total = m.sum(0).float()
-    strength = (total / total.abs().max().clamp(min=1e-30)).numpy()[..., None]
+    return signed_colours((total / total.abs().max().clamp(min=1e-30)).numpy())
+
+
+def signed_colours(values: np.ndarray) -> np.ndarray:
+    """Return colours for numbers between -1 and 1: red above 0, white at 0, blue below.
+
+    Parameters
+    ----------
+    values
+        An array [H, W].
+
+    Returns
+    -------
+    ndarray
+        Colours [H, W, 3] between 0 and 1.
+    """
+    strength = values[..., None]
     red, blue = np.array([0.75, 0.1, 0.1]), np.array([0.1, 0.2, 0.75])
     colour = np.where(strength > 0, red, blue)
     mixed: np.ndarray = 1 - np.abs(strength) * (1 - colour)

@@ -158,7 +158,9 @@ class SpectrumTrace(Progress):
         self.then.stop()
 
     def note(self, epoch: int) -> None:
-        """Add a row: the epoch, the mean of sigma_max(J) over the inputs, sigma_max of every weight.
+        """Add a row: the epoch, the mean of sigma_max(J) over the inputs, also relative, sigma_max of every weight.
+
+        Relative means over the root mean squared distance of the logits from their mean; None where that is 0.
 
         Parameters
         ----------
@@ -166,7 +168,13 @@ class SpectrumTrace(Progress):
             How many epochs are done.
         """
         was_training = self.model.training
-        jacobian = float(jacobian_sigmas(self.model.eval(), self.x).mean())
+        sigma = float(jacobian_sigmas(self.model.eval(), self.x, iterations=100, tolerance=1e-3).mean())
+        with torch.no_grad():
+            distance = float(self.model(self.x).var(0).sum().sqrt())
         self.model.train(was_training)
-        row = {"epoch": epoch, "sigma_max_jacobian": jacobian, "sigma_max_weights": weight_sigmas(self.model)}
-        self.rows.append(row)
+        self.rows.append({
+            "epoch": epoch,
+            "sigma_max_jacobian": sigma,
+            "sigma_max_relative": sigma / distance if distance else None,
+            "sigma_max_weights": weight_sigmas(self.model),
+        })

@@ -6,7 +6,7 @@ it holds on other data too. All limits are taken from the noise floor, so that i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from augury.records import Scores
 
@@ -17,14 +17,23 @@ GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = (
     "trivially invariant",
 )
 
-FAR = 0.25
-"""Largest share of the distance to another input that a view may lie away, beyond the noise floor."""
-KEEP = 0.8
-"""Smallest share of predictions that must survive, of those that survive the noise floor."""
-SI_GENUINE = 0.95
-"""Paper D's limit for genuine invariance, as a share of the noise floor's SI."""
-NEAR = 0.05
-"""In place of SI for models without gradients: as `FAR`, but strict."""
+
+@dataclass(frozen=True)
+class Limits:
+    """Where the verdicts part; `augury reproduce genuine verdicts` shows how far each can be moved."""
+
+    far: float = 0.25
+    """Largest share of the distance to another input that a view may lie away, beyond the noise floor."""
+    keep: float = 0.8
+    """Smallest share of predictions that must survive, of those that survive the noise floor."""
+    SI: float = 0.95
+    """Paper D's limit for genuine invariance, as a share of the noise floor's SI."""
+    near: float = 0.05
+    """In place of SI for models without gradients: as `far`, but strict."""
+
+
+LIMITS = Limits()
+"""The limits of every audit."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Verdict:
     """What to do."""
 
 
-def holds(scores: Scores, floor: Scores, far: float = FAR) -> bool:
+def holds(scores: Scores, floor: Scores, limits: Limits = LIMITS) -> bool:
     """Say whether a model answers views as it answers their inputs.
 
     Parameters
@@ -48,27 +57,34 @@ def holds(scores: Scores, floor: Scores, far: float = FAR) -> bool:
         The measures on a set.
     floor
         The noise floor.
-    far
-        How far logits may move.
+    limits
+        How far logits may move, and how many predictions must survive.
 
     Returns
     -------
     bool
         True where logits stay near and predictions survive.
     """
-    near = scores.LI_relative is None or scores.LI_relative <= far + (floor.LI_relative or 0.0)
+    near = scores.LI_relative is None or scores.LI_relative <= limits.far + (floor.LI_relative or 0.0)
     if scores.agreement is None or floor.agreement is None:
         return near
-    return near and scores.agreement.value >= KEEP * floor.agreement.value
+    return near and scores.agreement.value >= limits.keep * floor.agreement.value
 
 
-def _saliency_moves_along(scores: Scores, floor: Scores) -> bool:
+def _saliency_moves_along(scores: Scores, floor: Scores, limits: Limits) -> bool:
     if scores.SI is None or floor.SI is None:
-        return holds(scores, floor, NEAR)
-    return scores.SI.value + 2 * (scores.SI.stderr or 0.0) >= SI_GENUINE * floor.SI.value
+        return holds(scores, floor, replace(limits, far=limits.near))
+    return scores.SI.value + 2 * (scores.SI.stderr or 0.0) >= limits.SI * floor.SI.value
 
 
-def judge(group: str, scores: Scores, floor: Scores, drift: Mapping[str, Scores], constant: bool) -> Verdict:
+def judge(
+    group: str,
+    scores: Scores,
+    floor: Scores,
+    drift: Mapping[str, Scores],
+    constant: bool,
+    limits: Limits = LIMITS,
+) -> Verdict:
     """Return the verdict with its reasons.
 
     Parameters
@@ -83,6 +99,8 @@ def judge(group: str, scores: Scores, floor: Scores, drift: Mapping[str, Scores]
         The measures on other data, by name.
     constant
         Whether the model gave the same output for every input.
+    limits
+        Where the verdicts part.
 
     Returns
     -------
@@ -91,23 +109,25 @@ def judge(group: str, scores: Scores, floor: Scores, drift: Mapping[str, Scores]
     """
     if constant:
         return Verdict(TRIVIAL, "The model gives the same output for every input.", ADVICE[TRIVIAL])
-    broken = [name for name, other in drift.items() if not holds(other, floor)]
-    if not holds(scores, floor):
+    broken = [name for name, other in drift.items() if not holds(other, floor, limits)]
+    if not holds(scores, floor, limits):
         verdict = SENSITIVE
-    elif broken or not _saliency_moves_along(scores, floor):
+    elif broken or not _saliency_moves_along(scores, floor, limits):
         verdict = ONLY_TRAINED
     else:
         verdict = GENUINE
-    return Verdict(verdict, _why(scores, floor, drift, broken), ADVICE[verdict].format(group=group))
+    return Verdict(verdict, _why(scores, floor, drift, broken, limits), ADVICE[verdict].format(group=group))
 
 
-def _why(scores: Scores, floor: Scores, drift: Mapping[str, Scores], broken: list[str]) -> str:
+def _why(
+    scores: Scores, floor: Scores, drift: Mapping[str, Scores], broken: list[str], limits: Limits
+) -> str:
     parts = [_figures("On the audited inputs", scores)]
     if scores.SI is not None and floor.SI is not None:
         alone = f" where interpolation alone leaves {floor.SI.value:.2f}" if floor.SI.value < 0.995 else ""
-        limit = SI_GENUINE * floor.SI.value
+        limit = limits.SI * floor.SI.value
         parts.append(f"Saliency similarity is {scores.SI.value:.2f}{alone}; genuine is {limit:.2f} or more.")
-    if not holds(scores, floor):
+    if not holds(scores, floor, limits):
         return " ".join(parts)
     if broken:
         worst = max(broken, key=lambda name: drift[name].LI_relative or 0.0)

@@ -2,6 +2,7 @@
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from augury.records import Invariance, Width
 
@@ -99,7 +100,7 @@ def summary(runs: list[Invariance]) -> RenderableType:
     Returns
     -------
     RenderableType
-        Both tables.
+        Both tables, and what else there is to say.
     """
     parts: list[RenderableType] = [widths_table(runs[0].widths)] if runs[0].widths else []
-    return Group(*parts, scores_table(runs))
+    return Group(*parts, scores_table(runs), *(Text(note) for run in runs for note in run.notes))

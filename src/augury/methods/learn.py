@@ -134,4 +134,5 @@ def _invariance(data: Dataset, config: LearnConfig, result: Fit, folder: RunFold
         log_evidence_without=result.findings.log_evidence_without,
         seconds=result.seconds,
         run=None if folder is None else str(folder.path),
+        notes=result.findings.notes,
     )

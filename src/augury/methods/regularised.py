@@ -2,16 +2,21 @@ r"""Invariance regularisation (paper D's IR): the network's logits are pulled to
 
     minimise  1/B sum_b loss(f(x_b), y_b) + nu |f(g_b x_b) - f(x_b)|^2,   g_b from the given transformation
 
-Paper D tunes nu until SI >= 0.95. Here nu is either given or follows SI while training: after every epoch, SI is
-measured on a part of the training set, and nu grows by up to a tenth while SI is below the target (and a margin) and
-shrinks half as fast while it is above,
+Paper D tunes nu until SI >= 0.95. Here nu is either given or follows SI while training: from nu = 1, after every
+epoch, with SI measured on a part of the training set,
 
-    log nu <- log nu + log 1.1 * clip((target + 0.01 - SI) / 0.02, -1/2, 1),   nu = 1 at the start.
+    log nu <- log nu + gain * clip((target + margin - SI) / 0.02, -1/2, 1).
+
+The gain lets nu grow a hundredfold over the run, and by a tenth per epoch in a long one; it is halved each time SI
+crosses its aim. Faster would not do: a network whose nu is large before it has learned anything learns to ignore its
+input. So a short run may end before nu is large enough; `conclude` says so.
 
 The price is accuracy: the easiest way to ignore a transformation is to ignore the input (spectral decay).
 """
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +26,7 @@ from augury.evidence.invariance import gradient_of_largest, logit_error, similar
 from augury.methods.given import GivenTransform, moving_views
 from augury.training.batches import Batches
 from augury.training.config import LearnConfig
+from augury.training.learner import Findings
 from augury.transforms.base import Transform
 
 PROBE = 1000
@@ -29,8 +35,14 @@ PROBE = 1000
 NU_START = 1.0
 """Where an automatic nu begins."""
 
-MARGIN = 0.01
-"""How far above the target an automatic nu aims: SI jumps about from epoch to epoch."""
+MARGIN = 0.015
+"""How far above the target an automatic nu aims: SI jumps about from epoch to epoch, by 0.007 or so."""
+
+REACH = 100.0
+"""How many times larger an automatic nu can grow over a short run."""
+
+FINEST = math.log(1.1)
+"""The smallest gain."""
 
 
 class Regularised(GivenTransform):
@@ -72,6 +84,8 @@ class Regularised(GivenTransform):
                 raise InputError(f"{name} must be at least 0; got {value}. nu = 0 lets it follow SI.")
         self.automatic, self.target = nu == 0, si_target
         self.nu = torch.tensor(nu or NU_START, dtype=torch.float64)
+        self.gain = torch.tensor(max(FINEST, math.log(REACH) / config.epochs), dtype=torch.float64)
+        self.gap = torch.tensor(0.0, dtype=torch.float64)
 
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return the loss on the inputs as they are, and with nu times LI."""
@@ -99,8 +113,15 @@ class Regularised(GivenTransform):
         LI, SI = self.probe(batches, rng)
         diagnostics = {"nu": self.nu.item(), "LI": LI, "SI": SI}
         if self.automatic:
-            self.nu *= 1.1 ** min(1.0, max(-0.5, (self.target + MARGIN - SI) / 0.02))
+            self._follow(SI)
         return diagnostics
+
+    def _follow(self, SI: float) -> None:
+        gap = min(1.0, max(-0.5, (self.target + MARGIN - SI) / 0.02))
+        if gap * self.gap.item() < 0:
+            self.gain.copy_((self.gain / 2).clamp(min=FINEST))
+        self.nu *= torch.exp(self.gain * gap)
+        self.gap.fill_(gap)
 
     def probe(self, batches: Batches, rng: torch.Generator) -> tuple[float, float]:
         """Measure LI and SI in evaluation mode, on one random view each of the first training inputs.
@@ -132,22 +153,48 @@ class Regularised(GivenTransform):
         self.model.train(was_training)
         return LI / n, SI / n
 
+    def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
+        """Say what was given, and whether an automatic nu has reached its target.
+
+        Parameters
+        ----------
+        batches
+            The training set.
+        rng
+            Where random views come from.
+
+        Returns
+        -------
+        Findings
+            The widths as they were, with a note where SI is below the target.
+        """
+        found = super().conclude(batches, rng)
+        if not self.automatic:
+            return found
+        _, SI = self.probe(batches, rng)
+        note = (
+            f"SI is {SI:.3f}, below its target of {self.target:g}: the epochs were over before nu, "
+            f"{self.nu.item():.3g} at last, was large enough. Train longer (epochs), or give a larger nu."
+        )
+        return found if self.target <= SI else replace(found, notes=(note,))
+
     def extra_state(self) -> dict[str, Tensor]:
-        """Return nu.
+        """Return nu, and how it moves.
 
         Returns
         -------
         dict
-            As a tensor.
+            As tensors.
         """
-        return {"nu": self.nu}
+        return {"nu": self.nu, "gain": self.gain, "gap": self.gap}
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take nu back.
+        """Take them back.
 
         Parameters
         ----------
         state
             What `extra_state` gave.
         """
-        self.nu.copy_(state["nu"])
+        for name, tensor in self.extra_state().items():
+            tensor.copy_(state[name])

@@ -1,5 +1,11 @@
 """Every paper and what can be reproduced of it."""
 
+from augury.papers.genuine.drift import DRIFT
+from augury.papers.genuine.proposition import PROPOSITION
+from augury.papers.genuine.saliency import SALIENCY
+from augury.papers.genuine.spectrum import SPECTRUM
+from augury.papers.genuine.table import TABLE
+from augury.papers.genuine.verdicts import VERDICTS
 from augury.papers.hyperinvariances.figure1 import FIGURE1 as HYPER_FIGURE1
 from augury.papers.hyperinvariances.table1 import TABLE1 as HYPER_TABLE1
 from augury.papers.hyperinvariances.table2 import TABLE2 as HYPER_TABLE2
@@ -24,6 +30,17 @@ PAPERS = {
             "figure2": FIGURE2,
             "figure3": FIGURE3,
             "ablation": ABLATION,
+        },
+    ),
+    "genuine": Paper(
+        "On genuine invariance learning without weight-tying",
+        {
+            "table": TABLE,
+            "saliency": SALIENCY,
+            "drift": DRIFT,
+            "spectrum": SPECTRUM,
+            "proposition": PROPOSITION,
+            "verdicts": VERDICTS,
         },
     ),
     "hyperinvariances": Paper(

@@ -49,6 +49,8 @@ class Panel:
     """Whether the x axis is logarithmic."""
     from_zero: bool = False
     """Whether the y axis begins at zero."""
+    x_names: Sequence[str] = ()
+    """Words for x = 0, 1, ... in place of numbers."""
 
 
 @dataclass(frozen=True)
@@ -169,13 +171,21 @@ def _panel(panel: Panel, dx: int, dy: int, colours: dict[str, str]) -> str:
         _text((x0 + x1) / 2, y1 + 26, panel.x_label),
         _text(dx + 10, (y0 + y1) / 2, panel.y_label, turn=True),
     ]
-    if panel.log_x:
-        marks = sorted({x for c in panel.curves for x in c.x})
-        parts += [_text(_at(math.log10(x), y0, box, dx, dy)[0], y1 + 12, f"{x:g}") for x in marks]
-    else:
-        parts += [_text(_at(x, box[2], box, dx, dy)[0], y1 + 12, f"{x:g}") for x in ticks(*box[:2])]
+    parts += _below(panel, box, dx, dy)
     parts += [_text(x0 - 4, _at(box[0], y, box, dx, dy)[1] + 3, f"{y:.4g}", "end") for y in ticks(*box[2:])]
     return "\n".join(parts + [_curve(c, panel.log_x, box, dx, dy, colours[c.name]) for c in panel.curves])
+
+
+def _below(panel: Panel, box: Box, dx: int, dy: int) -> list[str]:
+    """Return the marks of the x axis; words by turns higher and lower, so that they do not meet."""
+    y = dy + HEIGHT - BOTTOM + 12
+    if panel.x_names:
+        at = [_at(k, box[2], box, dx, dy)[0] for k in range(len(panel.x_names))]
+        return [_text(x, y + 10 * (k % 2), panel.x_names[k]) for k, x in enumerate(at)]
+    if panel.log_x:
+        marks = sorted({x for c in panel.curves for x in c.x})
+        return [_text(_at(math.log10(x), box[2], box, dx, dy)[0], y, f"{x:g}") for x in marks]
+    return [_text(_at(x, box[2], box, dx, dy)[0], y, f"{x:g}") for x in ticks(*box[:2])]
 
 
 def _at(x: Number, y: Number, box: Box, dx: int, dy: int) -> tuple[Number, Number]:

@@ -38,6 +38,8 @@ class Findings:
     """Log evidence of the final state, where the method has one."""
     log_evidence_without: float | None = None
     """The same with all widths at zero."""
+    notes: tuple[str, ...] = ()
+    """What a person should know besides, such as a target that was not reached."""
 
 
 class Learner(ABC):

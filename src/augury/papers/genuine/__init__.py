@@ -1,0 +1,1 @@
+"""Paper D, "On genuine invariance learning without weight-tying": its table, figures and proposition."""

@@ -1,0 +1,122 @@
+"""What paper D's table and drift figure say, as statements that a seed can refute."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from augury.papers.cell import Result
+from augury.papers.genuine.figures import audit_of, by_row, value
+from augury.papers.genuine.settings import METHODS, OTHER
+from augury.papers.markdown import grouped, table
+from augury.records import Audit
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as the statements see it."""
+
+    accuracy: float
+    """On the test set."""
+    audit: Audit
+    """Its audit."""
+
+    @property
+    def SI(self) -> float:
+        """Saliency similarity on the test set."""
+        return value(self.audit.SI) or 0.0
+
+    @property
+    def sigma(self) -> float:
+        """sigma_max(J)."""
+        return self.audit.sigma_max_jacobian or 0.0
+
+    def kept(self, data: str) -> float | None:
+        """Return the agreement on other data.
+
+        Parameters
+        ----------
+        data
+            Its name.
+
+        Returns
+        -------
+        float or None
+            None where it was not asked.
+        """
+        return value(self.audit.drift[data].agreement) if data in self.audit.drift else None
+
+
+Says = Callable[[Run, Run, Run], bool]
+
+CLAIMS: tuple[tuple[str, Says], ...] = (
+    (
+        "WT is exact: LI below 1e-6, SI above 0.9999",
+        lambda wt, da, ir: wt.audit.LI.value < 1e-6 and wt.SI > 0.9999,
+    ),
+    (
+        "DA is nearer to WT in accuracy than to IR",
+        lambda wt, da, ir: wt.accuracy - da.accuracy < da.accuracy - ir.accuracy,
+    ),
+    ("IR has the lowest accuracy", lambda wt, da, ir: ir.accuracy < min(wt.accuracy, da.accuracy)),
+    ("IR has SI of 0.95 or more", lambda wt, da, ir: ir.SI >= 0.95),
+    ("DA has SI at least 0.2 below IR's", lambda wt, da, ir: da.SI <= ir.SI - 0.2),
+    ("DA has LI at least 100 times IR's", lambda wt, da, ir: da.audit.LI.value >= 100 * ir.audit.LI.value),
+    ("IR has LI near 0: at most 1 % of the spread", lambda wt, da, ir: (ir.audit.LI_relative or 0.0) <= 0.01),
+    ("sigma_max(J) of IR is at most 3/4 of DA's", lambda wt, da, ir: ir.sigma <= 0.75 * da.sigma),
+    (
+        "sigma_max(J) / size of IR is below DA's",
+        lambda wt, da, ir: (ir.audit.sigma_max_relative or 0.0) < (da.audit.sigma_max_relative or 0.0),
+    ),
+)
+"""In words, and as a test of the runs of WT, DA and IR on one seed."""
+
+
+def _drift(data: str) -> tuple[tuple[str, Says], ...]:
+    def below(run: Run, limit: float) -> bool:
+        kept = run.kept(data)
+        return kept is not None and kept < limit
+
+    return (
+        (f"on {data}, DA keeps fewer than 80 % of its predictions", lambda wt, da, ir: below(da, 0.8)),
+        (f"on {data}, WT keeps all of them", lambda wt, da, ir: not below(wt, 0.9999)),
+        (
+            f"on {data}, IR keeps more of them than DA",
+            lambda wt, da, ir: (ir.kept(data) or 0) > (da.kept(data) or 0),
+        ),
+    )
+
+
+def claims(results: Sequence[Result]) -> str:
+    """Return every statement and how many seeds agree with it, group by group.
+
+    Parameters
+    ----------
+    results
+        Runs of all three methods.
+
+    Returns
+    -------
+    str
+        A Markdown table; nothing where no seed has all three.
+    """
+    trios = _trios(results)
+    if not trios:
+        return ""
+    groups = list(dict.fromkeys(group for group, _ in trios))
+    other = OTHER.get(results[0].cell.data)
+    rows = []
+    for words, says in (*CLAIMS, *(_drift(other) if other else ())):
+        held = [[says(*trio) for (at, _), trio in trios.items() if at == group] for group in groups]
+        rows.append([words, *(f"{sum(each)} of {len(each)}" for each in held)])
+    return f"Seeds that agree with what the paper says:\n\n{table(['statement', *groups], rows)}"
+
+
+def _trios(results: Sequence[Result]) -> dict[tuple[str, int], tuple[Run, Run, Run]]:
+    found: dict[tuple[str, int], dict[str, Run]] = {}
+    for (_, group, method), runs in grouped(results, by_row).items():
+        for r in runs:
+            run = Run(r.invariance.test_accuracy or 0.0, audit_of(r))
+            found.setdefault((group, r.cell.seed), {})[method] = run
+    whole = {key: each for key, each in found.items() if each.keys() >= METHODS.keys()}
+    return {
+        key: (each["weight_tied"], each["data_augmented"], each["regularised"]) for key, each in whole.items()
+    }

@@ -1,0 +1,125 @@
+"""What the table and the figures read from a result of paper D."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from augury.papers.cell import Cell, Result
+from augury.papers.genuine.settings import METHODS, group_of
+from augury.papers.markdown import grouped, mean_se
+from augury.papers.svg import Curve
+from augury.records import Audit, Scores
+
+TEST = "test"
+"""What the audited set itself is called among the sets of the drift."""
+
+
+def by_row(cell: Cell) -> tuple[str, ...]:
+    """Return what the seeds of one row of a table have in common: data, group and method.
+
+    Parameters
+    ----------
+    cell
+        The cell.
+
+    Returns
+    -------
+    tuple
+        Their names.
+    """
+    return cell.data, group_of(cell), cell.algorithm
+
+
+def short(method: str) -> str:
+    """Return the paper's name of a method.
+
+    Parameters
+    ----------
+    method
+        Ours.
+
+    Returns
+    -------
+    str
+        "WT", "DA" or "IR"; ours for any other.
+    """
+    return METHODS.get(method, method)
+
+
+def audit_of(result: Result) -> Audit:
+    """Return the audit of a run.
+
+    Parameters
+    ----------
+    result
+        The run.
+
+    Returns
+    -------
+    Audit
+        As it was made, without curve and classes.
+    """
+    return Audit.from_json(result.extra["audit"])
+
+
+def sets_of(result: Result) -> dict[str, Scores]:
+    """Return the measures on the test set, on its corrupted copies and on other data.
+
+    Parameters
+    ----------
+    result
+        The run.
+
+    Returns
+    -------
+    dict
+        By name, the test set first.
+    """
+    found = audit_of(result)
+    return {TEST: found.scores, **found.drift}
+
+
+def value(measure: Any) -> float | None:
+    """Return the mean of a measure, or None.
+
+    Parameters
+    ----------
+    measure
+        A `Measure`, a number or None.
+
+    Returns
+    -------
+    float or None
+        Its value.
+    """
+    return getattr(measure, "value", measure)
+
+
+def curves(
+    results: Sequence[Result],
+    ys: Callable[[Result], Sequence[float | None]],
+    xs: Callable[[Result], Sequence[float]],
+) -> list[Curve]:
+    """Return a curve per method: means over seeds with their standard errors.
+
+    Parameters
+    ----------
+    results
+        Runs on one group.
+    ys, xs
+        From a run to its values, and to where they stand.
+
+    Returns
+    -------
+    list
+        In the order of the methods; points without a value are left out.
+    """
+    found = []
+    for (method,), runs in grouped(results, lambda cell: (cell.algorithm,)).items():
+        x = xs(runs[0])
+        rows = [list(ys(run)) for run in runs if len(ys(run)) == len(x)]
+        points = [(at, mean_se(column)) for at, column in zip(x, zip(*rows, strict=True), strict=True)]
+        known = [(at, point) for at, point in points if point is not None]
+        found.append(
+            Curve(short(method), [at for at, _ in known], [p[0] for _, p in known], [p[1] for _, p in known])
+        )
+    return found
