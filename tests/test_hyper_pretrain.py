@@ -170,6 +170,17 @@ def test_contrastive_pre_training_lowers_its_loss_and_names_its_groups():
     assert made.card.input_shape == [3, 12, 12] and made.card.features == 64
 
 
+def test_one_descriptor_is_simclr_with_its_views_alone(monkeypatch):
+    asked = []
+    draw = Views.__call__
+    monkeypatch.setattr(Views, "__call__", lambda self, x, i, rng: asked.append(i) or draw(self, x, i, rng))
+    made = amortize(pixels(16), "ventral,dorsal", descriptors=[[0, 1]], **QUICK)
+    during = asked[
+        : 2 * len(made.metrics)
+    ]  # two batches in each epoch; the measurement at the end asks for more
+    assert set(during) == {(0.0, 1.0)}
+
+
 def test_many_groups_take_a_few_descriptors_at_a_time():
     seen = []
 
