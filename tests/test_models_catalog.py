@@ -24,6 +24,10 @@ COUNTS = [
     ("wide_resnet_16_4", (3, 32, 32), 10, 2_745_306),
     ("toy_mlp", (2,), 2, 2 * 50 + 50 + 50 * 2 + 2),
     ("mlp5", (1, 28, 28), 10, 785 * 128 + 3 * 129 * 128 + 129 * 10),
+    ("rff", (1, 28, 28), 10, 10_240),
+    ("relu", (1, 28, 28), 10, 785 * 1024 + 10_240),
+    ("rff_256", (2,), 2, 512),
+    ("relu_256", (2,), 2, 3 * 256 + 512),
     ("cnn", (3, 32, 32), 10, 76 * 6 + (6 * 25 + 1) * 16 + (16 * 25 + 1) * 120 + 121 * 84 + 85 * 10),
     ("cnn", (3, 200, 90), 10, 76 * 6 + (6 * 25 + 1) * 16 + (16 * 25 + 1) * 120 + 121 * 84 + 85 * 10),
     ("cnn", (1, 12, 12), 10, 26 * 6 + (6 * 9 + 1) * 16 + (16 + 1) * 120 + 121 * 84 + 85 * 10),
@@ -139,10 +143,10 @@ def test_unknown_name_gets_a_suggestion():
             (1, 11, 28),
             r"at least 12 x 12 pixels; got .*\[1, 11, 28\].*: mlp, mlp5, resnet_8_8",
         ),
-        ("cnn", (2, 100), r"images \[C, H, W\].*: mlp, mlp5, signal_cnn\."),
-        ("resnet_8_8", (3, 3, 3), r"at least 4 x 4 pixels.*: mlp, mlp5\."),
-        ("signal_cnn", (1024, 3), r"at least 8 steps.*: mlp, mlp5, pointnet\."),
-        ("pointnet", (1024, 2), r"point clouds \[P, 3\].*: mlp, mlp5\."),
+        ("cnn", (2, 100), r"images \[C, H, W\].*: mlp, mlp5, signal_cnn, rff"),
+        ("resnet_8_8", (3, 3, 3), r"at least 4 x 4 pixels.*: mlp, mlp5, rff"),
+        ("signal_cnn", (1024, 3), r"at least 8 steps.*: mlp, mlp5, pointnet, rff"),
+        ("pointnet", (1024, 2), r"point clouds \[P, 3\].*: mlp, mlp5, rff"),
         ("toy_mlp", (1, 28, 28), r"vectors \[D\].*: mlp, mlp5, cnn"),
     ],
 )
@@ -158,8 +162,9 @@ def test_no_inputs_or_no_outputs_is_an_error(shape, n_outputs):
 
 
 def test_networks_that_take_a_shape_can_be_asked_for():
-    assert that_take((2,)) == ["mlp", "mlp5", "toy_mlp"]
-    assert that_take((500, 3)) == ["mlp", "mlp5", "pointnet"]
+    shallow = ["rff", "relu", "rff_256", "relu_256"]
+    assert that_take((2,)) == ["mlp", "mlp5", "toy_mlp", *shallow]
+    assert that_take((500, 3)) == ["mlp", "mlp5", "pointnet", *shallow]
 
 
 def test_every_row_is_described():

@@ -75,6 +75,24 @@ def _pointnet(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "to
     return PointNet(n_outputs, rng)
 
 
+def _rff(units: int) -> Make:
+    def make(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+        from augury.models.shallow import Rff, usual_sigma
+
+        return Rff(input_shape, n_outputs, rng, units, usual_sigma(input_shape))
+
+    return make
+
+
+def _relu(units: int) -> Make:
+    def make(input_shape: Shape, n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
+        from augury.models.shallow import Relu
+
+        return Relu(input_shape, n_outputs, rng, units)
+
+    return make
+
+
 def _anything(input_shape: Shape) -> bool:
     return len(input_shape) > 0
 
@@ -85,6 +103,10 @@ def _images(smallest: int) -> Callable[[Shape], bool]:
 
 def _resnet_row(description: str, make: Make) -> Network:
     return Network(description, "images [C, H, W] of at least 4 x 4 pixels", _images(4), make)
+
+
+def _shallow_row(description: str, make: Make) -> Network:
+    return Network(description, "inputs of any shape", _anything, make)
 
 
 NETWORKS: dict[str, Network] = {
@@ -124,6 +146,12 @@ NETWORKS: dict[str, Network] = {
         lambda input_shape: len(input_shape) == 2 and input_shape[1] == 3,
         _pointnet,
     ),
+    "rff": _shallow_row(
+        "1,024 random Fourier features, which stay fixed, and a linear layer (paper B)", _rff(1024)
+    ),
+    "relu": _shallow_row("one layer of 1,024 ReLU units (paper B)", _relu(1024)),
+    "rff_256": _shallow_row("rff with 256 features", _rff(256)),
+    "relu_256": _shallow_row("relu with 256 units", _relu(256)),
 }
 """Every network by its name."""
 
