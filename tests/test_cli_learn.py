@@ -47,7 +47,11 @@ def test_the_table_shows_every_width_and_both_accuracies(npz, augury, tmp_path):
     assert "deg" in out and "px" in out
     assert len(re.findall(r"\d+\.\d %", out)) == 2 and "plain" in out and "lila" in out
     files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json", "views"}
-    assert {path.name for path in (tmp_path / "a").iterdir()} == files | {"baseline"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == files | {
+        "baseline",
+        "report.html",
+        "command.json",
+    }
     assert {path.name for path in (tmp_path / "a" / "baseline").iterdir()} == files
 
 

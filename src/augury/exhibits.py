@@ -13,6 +13,8 @@ from augury.records import Record
 
 VIEWS, EXHIBITS, BESIDE = "views", "exhibits.json", "beside.json"
 """The folder, and the records in it."""
+AUDIT, WORST = "audit.json", "worst.json"
+"""The record of an audit, and what it leaves among the views."""
 BOX = 1000
 """Drawings live in a square of this side, y downwards."""
 STYLES = ("picture", "line", "dots")
@@ -109,6 +111,8 @@ class Exhibits(Record):
     """What the model says there."""
     draws: Gallery | None = None
     """A row for each example: as it is in the data, then draws from the learned distribution."""
+    epoch: int = 0
+    """The epoch whose state is shown: the one that was kept."""
     tested: int = 0
     """Test inputs behind what follows."""
     confusion: Sequence[Any] = ()

@@ -1,5 +1,6 @@
 """`augury audit`: the options, and all that can be refused before torch is loaded."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,10 @@ import typer
 from augury.audit.settings import AuditConfig
 from augury.cli.console import err
 from augury.core.errors import InputError, choose
+from augury.core.files import check_writable
+from augury.exhibits import AUDIT
 from augury.models.catalog import NETWORKS
+from augury.training.run_folder import holds_something, new_folder
 
 ASKED, DEPTH, OUTPUT = "What is asked", "How thoroughly", "What is shown"
 
@@ -103,6 +107,13 @@ Pictures = Annotated[
     Path | None,
     _option("--pictures", help="Write the worst inputs and their saliency maps to a .png.", panel=OUTPUT),
 ]
+Out = Annotated[
+    Path | None,
+    _option("--out", help="Folder for figures and report. Default: a new one in runs/.", panel=OUTPUT),
+]
+Overwrite = Annotated[
+    bool, _option("--overwrite", help="Replace an audit that stands in the folder.", panel=OUTPUT)
+]
 Json = Annotated[
     bool, _option("--json", help="Print one JSON object on standard output, nothing else.", panel=OUTPUT)
 ]
@@ -113,7 +124,8 @@ Ask whether a model's invariance is genuine, or holds on its training data only.
 
 Measures how far logits (LI), predictions (DI, agreement) and saliency maps
 (SI) of inputs and of their views differ, what interpolation alone would
-cost, and whether it still holds on other data.
+cost, and whether it still holds on other data. An audit leaves audit.json,
+views/ and report.html, a page that shows all of it, in a folder.
 
 \b
 augury audit runs/a mnist5k -g C4                      a run of augury learn
@@ -140,6 +152,8 @@ def audit(
     fail_above: FailAbove = None,
     fail_below: FailBelow = None,
     pictures: Pictures = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -153,11 +167,12 @@ def audit(
         raise InputError(f"--pictures must name a .png; got {pictures}.")
     above, below = _limits(fail_above), _limits(fail_below)
     widths = {name: _number(name, value) for name, value in map(_pair, width or [])}
+    folder = _folder(out, model, group, overwrite)
     from augury.cli.auditing import Request, carry_out
 
     request = Request(
         model, data, group, widths, drift or [], architecture,
-        {**settings, "corruptions": corruptions, "seed": seed}, above, below, pictures,
+        {**settings, "corruptions": corruptions, "seed": seed}, above, below, pictures, folder,
     )  # fmt: skip
     try:
         passed = carry_out(request, as_json=json, quiet=quiet)
@@ -166,6 +181,19 @@ def audit(
         raise typer.Exit(130) from None
     if not passed:
         raise typer.Exit(BEYOND_LIMIT)
+
+
+def _folder(out: Path | None, model: str, group: str | None, overwrite: bool) -> Path:
+    """Return where the audit goes: the folder that was named, or a new one."""
+    if out is not None:
+        if holds_something(out) and not (overwrite and (out / AUDIT).is_file()):
+            raise InputError(
+                f"{out} already exists. Replace it if it is an audit (--overwrite), or choose another (--out)."
+            )
+        check_writable(out)
+        return out
+    named = re.sub(r"[^A-Za-z0-9_.+-]+", "-", f"audit-{Path(model).stem}-{group or 'learned'}")
+    return new_folder(named)
 
 
 def _limits(texts: list[str] | None) -> dict[str, float]:

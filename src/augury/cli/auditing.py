@@ -10,9 +10,11 @@ from rich.console import Group
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from augury.audit.leave import leave_audit
 from augury.audit.pictures import save_worst
 from augury.audit.run import examine
 from augury.cli.console import err, out, print_json
+from augury.cli.reporting import leave_report
 from augury.core.errors import InputError
 from augury.records import Audit, Measure, Scores
 
@@ -41,6 +43,8 @@ class Request:
     """Lower limits, by figure."""
     pictures: Path | None
     """Where to write the worst inputs."""
+    folder: Path
+    """Where to write all that was found, and the report."""
 
 
 def carry_out(request: Request, *, as_json: bool, quiet: bool) -> bool:
@@ -68,8 +72,10 @@ def carry_out(request: Request, *, as_json: bool, quiet: bool) -> bool:
         )  # fmt: skip
     if request.pictures is not None:
         save_worst(request.pictures, seen.cases)
+    leave_audit(request.folder, seen)
+    report = leave_report(request.folder)
     if as_json:
-        print_json(seen.audit.to_json())
+        print_json({**seen.audit.to_json(), "report": str(report)})
     else:
         out.print(summary(seen.audit))
     passed = beyond(seen.audit, request.above, request.below)
@@ -77,6 +83,10 @@ def carry_out(request: Request, *, as_json: bool, quiet: bool) -> bool:
         err.print(message, style="red", soft_wrap=True, highlight=False)
     if request.pictures is not None and not quiet:
         err.print(f"The worst inputs are in {request.pictures}", highlight=False, soft_wrap=True)
+    if not quiet:
+        err.print(
+            f"The audit is in {request.folder}, its report in {report}", highlight=False, soft_wrap=True
+        )
     return not passed
 
 

@@ -11,8 +11,10 @@ from augury.core.errors import InputError, choose
 from augury.methods.catalog import METHODS
 from augury.models.catalog import NETWORKS
 from augury.training.config import DEFAULT_METHOD, LearnConfig
-from augury.training.run_folder import check_run, holds_something
+from augury.training.run_folder import check_run, new_folder
 
+EVALUATIONS, EVALUATED = 8, 250
+"""How often a run is scored on its way unless told, and on how many test inputs: a few per cent of its time."""
 DATA, TRAINING, OUTPUT = "The data", "The training", "The run and what is shown"
 
 
@@ -149,7 +151,8 @@ Learn which transformations leave the labels alone, and how far.
 
 The widths are learned from the training data while the network trains:
 no validation set, no search. A run leaves config.json, metrics.jsonl,
-checkpoint/, model.safetensors and invariance.json in its folder.
+checkpoint/, model.safetensors, invariance.json, views/ and report.html,
+a page that shows all of it, in its folder.
 
 \b
 augury learn mnist5k --variant rotated              real digits with a planted rotation
@@ -196,7 +199,10 @@ def learn(
         settings["widths"] = {name: _number(name, value) for name, value in map(_pair, width)}
     if model is not None:
         settings["model"] = choose("model", model, NETWORKS)
-    LearnConfig.for_method(choose("method", method, METHODS), **settings)
+    config = LearnConfig.for_method(choose("method", method, METHODS), **settings)
+    if "evaluate_every" not in settings:  # a curve for the report; it never steers the training
+        settings["evaluate_every"] = -(-config.epochs // EVALUATIONS)
+        settings["evaluate_images"] = config.evaluate_images or EVALUATED
     folder = _folder(run, data, variant, method, overwrite=overwrite, resume=resume)
     reading = {
         "variant": variant,
@@ -232,9 +238,7 @@ def _folder(
     if resume:
         raise InputError("--resume must know which run to continue. Name its folder: --run runs/NAME.")
     name = "-".join(word for word in (Path(data).stem or "data", variant, method) if word)
-    first = Path("runs") / name
-    numbered = (first.with_name(f"{name}-{k}") for k in range(2, 1_000_000))
-    return first if not holds_something(first) else next(p for p in numbered if not holds_something(p))
+    return new_folder(name)
 
 
 def _pair(text: str) -> tuple[str, str]:

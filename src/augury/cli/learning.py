@@ -6,11 +6,14 @@ from typing import Any
 
 from augury.cli.bars import LiveBar
 from augury.cli.console import err, out, print_json
+from augury.cli.reporting import leave_report
 from augury.cli.tables import summary
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.learn import Learned, learn
+from augury.models.orbit import OrbitAverage
 from augury.records import Invariance
+from augury.training.exhibit import leave_beside
 from augury.training.run_folder import BASELINE, RunFolder
 
 
@@ -53,16 +56,19 @@ def carry_out(request: Request, *, baseline: bool, as_json: bool, quiet: bool) -
     runs = [learned.invariance]
     if baseline:
         shared = {name: getattr(learned.config, name) for name in SHARED}
-        plain = _train(request, data, "plain", shared, request.folder / BASELINE, quiet).invariance
-        with_evidence = replace(runs[0], log_evidence_without=plain.log_evidence)
+        plain = _train(request, data, "plain", shared, request.folder / BASELINE, quiet)
+        with_evidence = replace(runs[0], log_evidence_without=plain.invariance.log_evidence)
         RunFolder(request.folder).write_invariance(with_evidence)
-        runs = [with_evidence, plain]
+        runs = [with_evidence, plain.invariance]
+        if isinstance(learned.model, OrbitAverage):
+            leave_beside(request.folder, "plain", plain.model, learned.model.transform, data)
+    report = leave_report(request.folder)
     if as_json:
-        print_json(as_object(runs, len(data.skipped)))
+        print_json(as_object(runs, len(data.skipped), report))
         return
     out.print(summary(runs))
     if not quiet:
-        out.print(f"The run is in {request.folder}", highlight=False, soft_wrap=True)
+        out.print(f"The run is in {request.folder}, its report in {report}", highlight=False, soft_wrap=True)
 
 
 def _read(request: Request, quiet: bool) -> Dataset:
@@ -107,6 +113,8 @@ SHARED = (
     "delta_rate",
     "delta_steps",
     "batchnorm",
+    "evaluate_every",
+    "evaluate_images",
 )
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
@@ -125,7 +133,7 @@ def _train(
     )
 
 
-def as_object(runs: list[Invariance], skipped: int) -> dict[str, Any]:
+def as_object(runs: list[Invariance], skipped: int, report: Path) -> dict[str, Any]:
     """Return what --json prints.
 
     Parameters
@@ -134,11 +142,13 @@ def as_object(runs: list[Invariance], skipped: int) -> dict[str, Any]:
         The method first, then its baseline, where there is one.
     skipped
         How many files were left out.
+    report
+        Where the report is.
 
     Returns
     -------
     dict
-        The method's record, its baseline's scores, and the number of files left out.
+        The method's record, its baseline's scores, the number of files left out, and the report's path.
     """
     baseline = None
     if len(runs) > 1:
@@ -146,4 +156,4 @@ def as_object(runs: list[Invariance], skipped: int) -> dict[str, Any]:
             name: getattr(runs[1], name)
             for name in ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")
         }
-    return {**runs[0].to_json(), "baseline": baseline, "skipped": skipped}
+    return {**runs[0].to_json(), "baseline": baseline, "skipped": skipped, "report": str(report)}

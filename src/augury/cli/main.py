@@ -14,9 +14,13 @@ from augury.cli.audit import HELP as AUDIT_HELP
 from augury.cli.audit import audit
 from augury.cli.bench import HELP as BENCH_HELP
 from augury.cli.bench import bench
+from augury.cli.compare import HELP as COMPARE_HELP
+from augury.cli.compare import compare
 from augury.cli.console import say_error
 from augury.cli.data import app as data_app
 from augury.cli.learn import HELP, learn
+from augury.cli.report import HELP as REPORT_HELP
+from augury.cli.report import report
 from augury.cli.reproduce import HELP as REPRODUCE_HELP
 from augury.cli.reproduce import reproduce
 from augury.core.errors import AuguryError
@@ -49,6 +53,8 @@ app.command(help=HELP, epilog=EXIT_CODES)(learn)
 app.command(help=AUDIT_HELP, epilog=EXIT_CODES)(audit)
 app.command(help=AMORTIZE_HELP, epilog=EXIT_CODES)(amortize)
 app.command(help=ADAPT_HELP, epilog=EXIT_CODES)(adapt)
+app.command(help=REPORT_HELP, epilog=EXIT_CODES)(report)
+app.command(help=COMPARE_HELP, epilog=EXIT_CODES)(compare)
 app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
 app.command(help=BENCH_HELP, epilog=EXIT_CODES)(bench)
 app.add_typer(data_app, name="data")

@@ -39,6 +39,20 @@ def written_whole(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_writable(folder: Path) -> None:
+    """Raise unless files can be written to a folder, or it can be made; nothing is changed.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "you may not write to" if there.is_dir() else "there is a file at"
+        raise RunError(f"cannot write to {folder}: {why} {there}. Choose another folder.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all.
 

@@ -88,7 +88,9 @@ def learn(
     if folder is not None:
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
-        leave_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs)
+        leave_exhibits(
+            folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch
+        )
     return Learned(invariance, learner.model, result.rows, result.epoch, config)
 
 

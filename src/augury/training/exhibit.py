@@ -35,6 +35,7 @@ def leave_exhibits(
     transform: Transform | None,
     data: Dataset,
     outputs: Float[Tensor, "M D"] | None,
+    epoch: int = 0,
 ) -> None:
     """Write the exhibits of a run.
 
@@ -50,6 +51,8 @@ def leave_exhibits(
         What it learned from.
     outputs
         What the model says of the test inputs; None without a test set.
+    epoch
+        The epoch whose state the model has.
     """
     part, x, y, index = _examples(data)
     behind = dots_behind(data.x_train, data.y_train, _classes(data)) if data.kind == "coordinates" else ()
@@ -68,6 +71,7 @@ def leave_exhibits(
         routes=routes,
         answers=_answers("this model", model, [w for w, _ in shown], y, data.task),
         draws=draws,
+        epoch=epoch,
         **_errors(data, outputs),
     )
     _write(folder / VIEWS / EXHIBITS, exhibits)

@@ -174,6 +174,24 @@ def holds_something(path: Path) -> bool:
         ) from error
 
 
+def new_folder(name: str) -> Path:
+    """Return a folder in runs/ that does not stand yet.
+
+    Parameters
+    ----------
+    name
+        What it shall be called; a number follows where the name is taken.
+
+    Returns
+    -------
+    Path
+        The folder; nothing is made.
+    """
+    first = Path("runs") / name
+    numbered = (first.with_name(f"{name}-{k}") for k in range(2, 1_000_000))
+    return first if not holds_something(first) else next(p for p in numbered if not holds_something(p))
+
+
 def _empty(path: Path) -> None:
     if not (path / CONFIG).is_file():
         raise InputError(

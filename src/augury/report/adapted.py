@@ -1,0 +1,115 @@
+"""The page of an adaptation: the descriptor, what else was tried, and what theory promises."""
+
+from typing import Any
+
+from augury.report.bars import Bar, bar_list
+from augury.report.plots import Line, Plot, draw
+from augury.report.read import Adapted
+from augury.report.words import number, percent, seconds
+
+TERMS = {
+    "risk": "training loss",
+    "complexity": "complexity of the head",
+    "choice": "choice of the descriptor",
+}
+"""The terms of the bound, in words."""
+SHOWN = (
+    "data",
+    "extractor",
+    "task",
+    "criterion",
+    "levels",
+    "N",
+    "features",
+    "delta",
+    "log_evidence",
+    "train_loss",
+)
+"""Facts in the table, by the name of their field."""
+
+
+def adapted_page(found: Adapted) -> dict[str, Any]:
+    """Return all that the template of an adaptation needs.
+
+    Parameters
+    ----------
+    found
+        What an adaptation left.
+
+    Returns
+    -------
+    dict
+        By the names that the template uses.
+    """
+    values = found.values
+    descriptor = values.get("descriptor", {})
+    bound = values.get("bound") or {}
+    measure = "log evidence" if values.get("criterion") == "evidence" else "minus the training loss"
+    facts = [(key, _text(values[key])) for key in SHOWN if values.get(key) not in (None, "")]
+    facts += [(key, _text(value)) for key, value in (values.get("facts") or {}).items()]
+    facts += [(key, _text(value)) for key, value in found.command.items() if key != "command"]
+    return {
+        "title": found.name,
+        "facts_line": [
+            str(values.get("data", "")),
+            f"{values.get('N', 0):,} examples",
+            seconds(values.get("seconds")),
+        ],
+        "words": str(values.get("words") or "no descriptor"),
+        "descriptor": bar_list([Bar(n, v, f"{v:.2f}") for n, v in descriptor.items()], 1.0)
+        if descriptor
+        else None,
+        "scores": _scores(values),
+        "measure": measure,
+        "trials": [(plot.title, draw(plot)) for plot in _trials(values, measure)],
+        "tried": len(values.get("trials") or []),
+        "bound": bound,
+        "bound_total": number(bound.get("total")),
+        "bound_bars": _bound(bound),
+        "failure": percent(bound.get("failure")) if bound else "",
+        "command": found.command.get("command"),
+        "facts": facts,
+    }
+
+
+def _text(value: Any) -> str:
+    return number(value, 5) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _scores(values: dict[str, Any]) -> list[tuple[str, str, str]]:
+    name = str(values.get("score_name", "accuracy"))
+    write = percent if name == "accuracy" else number
+    tiles = [
+        (name.capitalize(), write(values.get("score")), f"on the {values.get('scored_on', 'test')} examples")
+    ]
+    if values.get("held_out") is not None:
+        tiles.append((
+            "Held out",
+            write(values["held_out"]),
+            "each example predicted by a head that has not seen it",
+        ))
+    if values.get("train_score") is not None:
+        tiles.append(("On the training examples", write(values["train_score"]), ""))
+    return tiles
+
+
+def _trials(values: dict[str, Any], measure: str) -> list[Plot]:
+    """Return what each entry of the descriptor gave, over all trials; the one that was chosen is marked."""
+    trials = values.get("trials") or []
+    plots = []
+    for k, (name, chosen) in enumerate(values.get("descriptor", {}).items()):
+        points = sorted(
+            (t["descriptor"][name], t["value"]) for t in trials if name in t.get("descriptor", {})
+        )
+        if len(points) > 1:
+            line = Line(measure, [x for x, _ in points], [y for _, y in points], (), k, dots=True)
+            plots.append(Plot(name, [line], x_label=f"descriptor for {name}", at=("chosen", chosen)))
+    return plots
+
+
+def _bound(bound: dict[str, Any]) -> Any:
+    if not bound:
+        return None
+    bars = [Bar(words, bound[term], number(bound[term]), k) for k, (term, words) in enumerate(TERMS.items())]
+    bars.append(Bar("together", bound["total"], number(bound["total"]), 6))
+    return bar_list(bars, limit=("1: beyond it the bound says nothing", 1.0))

@@ -1,0 +1,225 @@
+"""The page of an audit."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from markupsafe import Markup
+
+from augury.audit.verdict import LIMITS
+from augury.records import Audit, Measure, Scores
+from augury.report.bars import Bar, bar_list
+from augury.report.pictures import Sheets, frame
+from augury.report.plots import Line, Plot, draw, legend
+from augury.report.read import Audited
+from augury.report.words import NOTHING, UNITS, amount, number, percent, seconds
+
+TONES = {
+    "genuine": "good",
+    "only on the training distribution": "open",
+    "sensitive": "bad",
+    "trivially invariant": "bad",
+}
+SENTENCES = {
+    "genuine": "Invariance to {} is genuine.",
+    "only on the training distribution": "Invariance to {} holds on the training distribution only.",
+    "sensitive": "The model is sensitive to {}.",
+    "trivially invariant": "The model is trivially invariant to {}: its output never changes.",
+}
+COLUMNS = ("input", "moved", "saliency of the input", "saliency when moved")
+"""Of the gallery of the worst inputs; both maps are in the frame of the input."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure over strength."""
+
+    title: str
+    """What it is."""
+    name: str
+    """Its field in `Scores`."""
+    limit: float | None
+    """Where the verdict draws the line."""
+    share: bool = False
+    """Whether it is a share of inputs."""
+
+
+def audited_page(found: Audited) -> dict[str, Any]:
+    """Return all that the template of an audit needs.
+
+    Parameters
+    ----------
+    found
+        What an audit left.
+
+    Returns
+    -------
+    dict
+        By the names that the template uses.
+    """
+    audit, sheets = found.audit, Sheets(found.path)
+    plots = _plots(audit)
+    sets = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
+    return {
+        "title": found.name,
+        "facts_line": [audit.model, audit.data, f"{audit.images:,} inputs", seconds(audit.seconds)],
+        "audit": audit,
+        "tone": TONES.get(audit.verdict, "open"),
+        "sentence": _sentence(audit),
+        "tiles": _tiles(audit),
+        "sets": _table(sets),
+        "drift": _drift(audit),
+        "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in plots],
+        "steps": _table({amount(p.strength, p.unit): p.scores for p in audit.curve}),
+        "worst": _worst(found, sheets),
+        "columns": COLUMNS if found.worst is None else COLUMNS[: found.worst.columns],
+        "classes": _table(audit.per_class),
+        "class_bars": _classes(audit),
+        "spectrum": _spectrum(audit),
+        "command": found.command.get("command"),
+        "facts": [(k, str(v)) for k, v in found.command.items() if k != "command"],
+        "sheets": sheets.css,
+    }
+
+
+def _sentence(audit: Audit) -> Markup:
+    return Markup(SENTENCES.get(audit.verdict, "{}")).format(
+        Markup("<strong>{}</strong>").format(audit.group)
+    )
+
+
+def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
+    """Return the figures that matter most: what it is, its value, what to hold it against."""
+    floor, tiles = audit.noise_floor, []
+    if audit.agreement is not None:
+        alone = "" if floor.agreement is None else f"interpolation alone: {percent(floor.agreement.value)}"
+        tiles.append(("Views that keep the prediction", percent(audit.agreement.value), alone))
+    if audit.SI is not None:
+        alone = "" if floor.SI is None else f"interpolation alone: {number(floor.SI.value)}"
+        tiles.append(("Saliency similarity (SI)", number(audit.SI.value), alone))
+    if audit.LI_relative is not None:
+        alone = "" if floor.LI_relative is None else f"interpolation alone: {percent(floor.LI_relative)}"
+        tiles.append((
+            "How far logits move",
+            percent(audit.LI_relative),
+            alone or "of the way to another input",
+        ))
+    if audit.accuracy is not None:
+        tiles.append(("Accuracy", percent(audit.accuracy), f"on views: {percent(audit.accuracy_moved)}"))
+    return tiles
+
+
+HEAD = ("LI", "relative", "DI", "SI", "agreement", "inputs")
+
+
+def _table(rows: dict[str, Scores]) -> tuple[list[str], list[list[str]]]:
+    body = [
+        [
+            name,
+            _with_error(s.LI),
+            number(s.LI_relative),
+            _with_error(s.DI),
+            _with_error(s.SI),
+            NOTHING if s.agreement is None else percent(s.agreement.value),
+            f"{s.images:,}",
+        ]
+        for name, s in rows.items()
+    ]
+    return ["", *HEAD], body
+
+
+def _with_error(measure: Measure | None) -> str:
+    if measure is None:
+        return NOTHING
+    error = "" if measure.stderr is None else f" ± {number(measure.stderr, 1)}"
+    return f"{number(measure.value)}{error}"
+
+
+def _plots(audit: Audit) -> list[Plot]:
+    floor = audit.noise_floor
+    curves = (
+        Curve("How far logits move (LI relative)", "LI_relative", LIMITS.far + (floor.LI_relative or 0.0)),
+        Curve(
+            "Views that keep the prediction", "agreement", _times(LIMITS.keep, floor.agreement), share=True
+        ),
+        Curve("Saliency similarity (SI)", "SI", _times(LIMITS.SI, floor.SI)),
+        Curve("Change of the prediction (DI, nats)", "DI", None),
+    )
+    return [plot for plot in (_plot(audit, curve) for curve in curves) if plot is not None]
+
+
+def _times(share: float, measure: Measure | None) -> float | None:
+    return None if measure is None else share * measure.value
+
+
+def _plot(audit: Audit, curve: Curve) -> Plot | None:
+    own = _line(audit, curve, "the model", "scores", 0)
+    if own is None:
+        return None
+    alone = _line(audit, curve, "noise floor", "noise_floor", 6)
+    lines = [own] if alone is None else [own, alone]
+    unit = UNITS.get(audit.curve[0].unit, audit.curve[0].unit).strip() or "steps"
+    return Plot(
+        curve.title,
+        lines,
+        x_label=f"strength ({unit})",
+        levels=[] if curve.limit is None else [("limit", curve.limit)],
+        y_from=0.0,
+        y_to=1.0 if curve.name in ("agreement", "SI") else None,
+        text=percent if curve.share else partial(number, digits=3),
+    )
+
+
+def _line(audit: Audit, curve: Curve, name: str, part: str, colour: int) -> Line | None:
+    values = [(p.strength, getattr(getattr(p, part), curve.name)) for p in audit.curve]
+    have = [(x, v) for x, v in values if v is not None]
+    if len(have) < 1:
+        return None
+    y = [v.value if isinstance(v, Measure) else v for _, v in have]
+    spread = [2 * (v.stderr or 0.0) if isinstance(v, Measure) else 0.0 for _, v in have]
+    return Line(name, [x for x, _ in have], y, spread if any(spread) else (), colour, part == "noise_floor")
+
+
+def _drift(audit: Audit) -> Markup | None:
+    sets = {"as they are": audit.scores, **audit.drift}
+    bars = [
+        Bar(name, s.LI_relative, percent(s.LI_relative), 0 if name == "as they are" else 1)
+        for name, s in sets.items()
+        if s.LI_relative is not None
+    ]
+    limit = LIMITS.far + (audit.noise_floor.LI_relative or 0.0)
+    return bar_list(bars, limit=("limit", limit)) if len(bars) > 1 else None
+
+
+def _worst(found: Audited, sheets: Sheets) -> list[dict[str, Any]]:
+    """Return the worst inputs with their frames, where there are some."""
+    gallery = found.worst
+    sheet = None if gallery is None else sheets.add(gallery)
+    unit = found.audit.curve[0].unit if found.audit.curve else ""
+    out = []
+    for r, w in enumerate(found.audit.worst):
+        said = f"says {w.prediction}; moved by {amount(w.strength, unit)}, says {w.prediction_moved}"
+        figures = f"LI {number(w.LI)}" + ("" if w.SI is None else f", SI {number(w.SI, 2)}")
+        name = f"input {w.index}" + ("" if w.label is None else f", class {w.label}")
+        frames: list[Markup] = []
+        if gallery is not None and sheet is not None and r < gallery.rows:
+            frames = [frame(gallery, sheet, r, c, f"{name}: {COLUMNS[c]}") for c in range(gallery.columns)]
+        out.append({"name": name, "said": said, "figures": figures, "frames": frames})
+    return out
+
+
+def _classes(audit: Audit) -> Markup | None:
+    some = {n: s.agreement.value for n, s in audit.per_class.items() if s.agreement is not None}
+    if not some or len(some) > 30:
+        return None
+    ordered = sorted(some.items(), key=lambda pair: pair[1])
+    return bar_list([Bar(name, share, percent(share)) for name, share in ordered], 1.0)
+
+
+def _spectrum(audit: Audit) -> Markup | None:
+    bars = [Bar(name, sigma, number(sigma), 0) for name, sigma in audit.sigma_max_weights.items()]
+    if audit.sigma_max_jacobian is not None:
+        bars.append(
+            Bar("Jacobian (whole model)", audit.sigma_max_jacobian, number(audit.sigma_max_jacobian), 1)
+        )
+    return bar_list(bars) if bars else None

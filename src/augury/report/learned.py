@@ -1,0 +1,120 @@
+"""The page of a learned run."""
+
+from typing import Any
+
+from augury.report.answer import asides, headline, rows, scores
+from augury.report.errors import confusion, mistakes, scatter
+from augury.report.orbit import orbit_data, strip
+from augury.report.pictures import Sheets
+from augury.report.plots import draw, legend
+from augury.report.progress import run_curves, table, width_plots
+from augury.report.read import Run
+from augury.report.settings import facts, in_python, shown
+from augury.report.words import seconds
+
+NOT_DRAWN = {
+    "features": "The inputs are lists of numbers without a picture, so there is nothing to draw here.",
+}
+"""What is said of data that cannot be shown."""
+
+
+def learned_page(run: Run) -> dict[str, Any]:
+    """Return all that the template of a learned run needs.
+
+    Parameters
+    ----------
+    run
+        The run.
+
+    Returns
+    -------
+    dict
+        By the names that the template uses.
+    """
+    sheets = Sheets(run.path)
+    found = run.invariance
+    curves, head = run_curves(run), table(run)
+    usual = shown(run.config)
+    return {
+        "title": run.name,
+        "facts_line": facts_line(run),
+        "progress": None if found else _progress(run),
+        "headline": headline(found) if found else None,
+        "asides": asides(found) if found else [],
+        "widths": rows(found.widths) if found else [],
+        "intervals": bool(found and any(w.low is not None for w in found.widths.values())),
+        "planted": bool(found and any(w.planted is not None for w in found.widths.values())),
+        "scores": scores(run) if found else [],
+        "baseline": run.baseline is not None,
+        "width_plots": [(plot.title, draw(plot)) for plot in width_plots(run)],
+        "curve_plots": [(plot.title, draw(plot), legend(plot.lines)) for plot in curves],
+        "sampled": run.config.get("evidence_images"),
+        "epochs": head,
+        "strip": strip(run.exhibits, sheets),
+        "orbit": orbit_data(run, sheets),
+        "kind": run.exhibits.kind if run.exhibits else None,
+        "part": run.exhibits.part if run.exhibits else None,
+        "tested": run.exhibits.tested if run.exhibits else 0,
+        "unseen": _unseen(run),
+        "confusions": _confusions(run),
+        "mistakes": mistakes(run.exhibits),
+        "scatter": scatter(run.exhibits),
+        "changed": usual[0],
+        "usual": usual[1],
+        "facts": facts(run),
+        "command": run.command.get("command"),
+        "python": in_python(run),
+        "sheets": sheets.css,
+    }
+
+
+def facts_line(run: Run) -> list[str]:
+    """Return what a run was, in a few words each.
+
+    Parameters
+    ----------
+    run
+        The run.
+
+    Returns
+    -------
+    list
+        Method, network, data, size, time.
+    """
+    data = run.config.get("data", {})
+    words = [
+        str(run.config.get("method")),
+        str(run.config.get("model")),
+        str(data.get("source", "unknown data")),
+    ]
+    words.append(f"{data.get('train', 0):,} training examples")
+    if run.invariance is not None:
+        words.append(seconds(run.invariance.seconds))
+    return words
+
+
+def _progress(run: Run) -> str:
+    done, asked = len(run.rows), run.config.get("epochs", "?")
+    return f"This run has not ended: {done} of {asked} epochs are done. What follows is how far it has come."
+
+
+def _unseen(run: Run) -> str | None:
+    """Say why there is no orbit to show; None where there is one."""
+    left = run.exhibits
+    if left is None:
+        return (
+            "This run has left no pictures: it has not ended, or it was made by an older version of Augury."
+        )
+    if left.kind in NOT_DRAWN:
+        return NOT_DRAWN[left.kind]
+    if not left.routes:
+        return "This method has no distribution over transformations, so there is no orbit to walk through."
+    return None
+
+
+def _confusions(run: Run) -> list[Any]:
+    own = confusion(str(run.config.get("method")), run.exhibits)
+    if own is None:
+        return []
+    plain = None if run.baseline is None else confusion("plain", run.baseline.exhibits)
+    return [own] if plain is None else [own, plain]

@@ -1,0 +1,110 @@
+"""From folders to one HTML file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from augury import __version__
+from augury.core.errors import InputError
+from augury.core.files import write_text
+from augury.report.read import Adapted, Audited, Found, Run, read
+from augury.training.run_folder import REPORT
+
+COMPARISON = "comparison.html"
+"""Where the page of several runs goes, unless told."""
+GENERATOR = '<meta name="generator" content="augury'
+"""What marks a page as ours: only such a file is ever overwritten."""
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(*runs: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report of a run, an audit or an adaptation, or the comparison of several, as one HTML file.
+
+    Parameters
+    ----------
+    runs
+        Folders that `augury learn`, `audit` or `adapt` left.
+    out
+        The file; `report.html` in the run's folder, or `comparison.html` here for several, unless told.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    if not runs:
+        raise InputError("name at least one run's folder, such as runs/demo; got none.")
+    folders = [Path(run) for run in runs]
+    file = Path(out) if out is not None else folders[0] / REPORT if len(folders) == 1 else Path(COMPARISON)
+    check_out(file)
+    write_text(file, render([read(folder) for folder in folders]))
+    return file
+
+
+def check_out(file: Path) -> None:
+    """Raise unless a report may be written here.
+
+    Parameters
+    ----------
+    file
+        Where it shall stand.
+    """
+    if file.suffix not in (".html", ".htm"):
+        raise InputError(f"a report must be an .html file; got {file}. Try {file.with_suffix('.html')}.")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder. Name a file in it: {file / REPORT}.")
+    if file.is_file():
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            if GENERATOR not in stream.read(2000):
+                raise InputError(
+                    f"{file} exists and is no report of Augury's, so it is not overwritten. Choose another."
+                )
+
+
+def render(found: Sequence[Found]) -> str:
+    """Return the page of what was found: one thing in full, several side by side.
+
+    Parameters
+    ----------
+    found
+        What `read` gave.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    if len(found) > 1:
+        from augury.report.compared import compared_page
+
+        return _fill("compared.html", compared_page(found))
+    (one,) = found
+    if isinstance(one, Run):
+        from augury.report.learned import learned_page
+
+        return _fill("learned.html", learned_page(one))
+    if isinstance(one, Audited):
+        from augury.report.audited import audited_page
+
+        return _fill("audited.html", audited_page(one))
+    assert isinstance(one, Adapted)
+    from augury.report.adapted import adapted_page
+
+    return _fill("adapted.html", adapted_page(one))
+
+
+def _fill(template: str, values: dict[str, Any]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    own = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")}
+    return environment.get_template(template).render(
+        version=__version__, style=own["page.css"], script=own["page.js"], **values
+    )

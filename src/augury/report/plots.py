@@ -1,0 +1,202 @@
+"""Curves in a frame, as SVG that takes its colours from the page and can be read out point by point.
+
+The page's style sheet knows the classes `c0` to `c6`; its script moves a hairline along `data-read` by pointer, touch
+or arrow keys. Without either, the figure still stands.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup, escape
+
+from augury.report.axes import Number, span, ticks
+from augury.report.words import number
+
+WIDTH, HEIGHT = 360, 200
+LEFT, RIGHT, TOP, BOTTOM = 52, 14, 16, 34
+COLOURS = 7
+MOST = 240
+"""Points of a line; longer ones are thinned."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve."""
+
+    name: str
+    """What it shows."""
+    x: Sequence[Number]
+    """Where, rising."""
+    y: Sequence[Number]
+    """How much."""
+    spread: Sequence[Number] = ()
+    """Half the height of a band about it; none unless given."""
+    colour: int = 0
+    """Which of the page's colours."""
+    dashed: bool = False
+    """For a reference."""
+    dots: bool = False
+    """Show the points and no line between them."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves in one frame."""
+
+    title: str
+    """Above it."""
+    lines: Sequence[Line]
+    """What it shows."""
+    x_label: str = "epoch"
+    """Below it."""
+    levels: Sequence[tuple[str, Number]] = ()
+    """Horizontal lines with their names: a planted truth, a limit."""
+    at: tuple[str, Number] | None = None
+    """A place on the x axis to mark, with its name."""
+    y_from: Number | None = None
+    """Where the y axis begins at the latest."""
+    y_to: Number | None = None
+    """Where it ends at the earliest."""
+    text: Callable[..., str] = number
+    """How its numbers are written."""
+
+
+def draw(plot: Plot) -> Markup:
+    """Draw a plot.
+
+    Parameters
+    ----------
+    plot
+        What to draw.
+
+    Returns
+    -------
+    Markup
+        An `svg` element.
+    """
+    lines = [_thinned(line) for line in plot.lines if len(line.x)]
+    box = _box(plot, lines)
+    parts = [_grid(plot, box), *(_level(name, y, box) for name, y in plot.levels)]
+    if plot.at is not None:
+        parts.append(_mark(plot.at, box))
+    parts += [_line(line, box) for line in lines]
+    said = "; ".join(f"{line.name}: {plot.text(line.y[0])} to {plot.text(line.y[-1])}" for line in lines)
+    return Markup(
+        '<svg class="plot" viewBox="0 0 {w} {h}" role="img" tabindex="0" aria-label="{label}" data-read="{read}">'
+        '{parts}<line class="hair" y1="{top}" y2="{bottom}"/></svg>'
+    ).format(
+        w=WIDTH, h=HEIGHT, label=f"{plot.title}. By {plot.x_label}, first to last: {said}.",
+        read=json.dumps(_readings(plot, lines, box)), parts=Markup("").join(parts), top=TOP, bottom=HEIGHT - BOTTOM,
+    )  # fmt: skip
+
+
+def _thinned(line: Line) -> Line:
+    n = len(line.x)
+    if n <= MOST:
+        return line
+    keep = sorted({round(k * (n - 1) / (MOST - 1)) for k in range(MOST)})
+    x, y, spread = ([values[k] for k in keep] if values else [] for values in (line.x, line.y, line.spread))
+    return replace(line, x=x, y=y, spread=spread)
+
+
+def _box(plot: Plot, lines: Sequence[Line]) -> tuple[Number, ...]:
+    xs = [x for line in lines for x in line.x] or [0.0]
+    ys = [y for line in lines for y in line.y] + [y for _, y in plot.levels] or [0.0]
+    ys += [
+        y + sign * s for line in lines for y, s in zip(line.y, line.spread, strict=False) for sign in (1, -1)
+    ]
+    ys += [end for end in (plot.y_from, plot.y_to) if end is not None]
+    low, high = span(ys)
+    room = 0.06 * (high - low)
+    low, high = low if low == plot.y_from else low - room, high if high == plot.y_to else high + room
+    return (*span(xs), low, high)
+
+
+def _x(x: Number, box: Sequence[Number]) -> Number:
+    return LEFT + (x - box[0]) / (box[1] - box[0]) * (WIDTH - LEFT - RIGHT)
+
+
+def _y(y: Number, box: Sequence[Number]) -> Number:
+    return HEIGHT - BOTTOM - (y - box[2]) / (box[3] - box[2]) * (HEIGHT - TOP - BOTTOM)
+
+
+def _text(x: Number, y: Number, words: str, kind: str) -> Markup:
+    return Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>').format(kind, x, y, words)
+
+
+def _grid(plot: Plot, box: Sequence[Number]) -> Markup:
+    parts = []
+    for y in ticks(box[2], box[3], 4):
+        at = _y(y, box)
+        parts.append(Markup('<path class="grid" d="M{} {:.1f}H{}"/>').format(LEFT, at, WIDTH - RIGHT))
+        parts.append(_text(LEFT - 7, at + 4, plot.text(y), "end"))
+    parts += [_text(_x(x, box), HEIGHT - BOTTOM + 16, f"{x:g}", "mid") for x in ticks(box[0], box[1], 6)]
+    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 3, plot.x_label, "mid soft"))
+    return Markup("").join(parts)
+
+
+def _level(name: str, y: Number, box: Sequence[Number]) -> Markup:
+    at = _y(y, box)
+    below = at < TOP + 14
+    line = Markup('<path class="level" d="M{} {:.1f}H{}"/>').format(LEFT, at, WIDTH - RIGHT)
+    return line + _text(WIDTH - RIGHT, at + (13 if below else -5), name, "end soft")
+
+
+def _mark(at: tuple[str, Number], box: Sequence[Number]) -> Markup:
+    name, x = at
+    here = _x(x, box)
+    line = Markup('<path class="mark" d="M{:.1f} {}V{}"/>').format(here, TOP, HEIGHT - BOTTOM)
+    return line + _text(here, TOP - 4, name, "mid soft")
+
+
+def _line(line: Line, box: Sequence[Number]) -> Markup:
+    points = [(_x(x, box), _y(y, box)) for x, y in zip(line.x, line.y, strict=True)]
+    colour = f"c{line.colour % COLOURS}"
+    parts = []
+    if line.spread:
+        pairs = list(zip(line.x, line.y, line.spread, strict=True))
+        there = [f"{_x(x, box):.1f} {_y(y + s, box):.1f}" for x, y, s in pairs]
+        back = [f"{_x(x, box):.1f} {_y(y - s, box):.1f}" for x, y, s in reversed(pairs)]
+        parts.append(Markup('<path class="band {}" d="M{}Z"/>').format(colour, "L".join(there + back)))
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    dashed = " dashed" if line.dashed else ""
+    if not line.dots:
+        parts.append(Markup('<path class="line {}{}" d="M{}"/>').format(colour, dashed, path))
+    shown = points if line.dots or (len(points) <= 12 and not line.dashed) else points[-1:]
+    parts += [
+        Markup('<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="3"/>').format(colour, *p) for p in shown
+    ]
+    return Markup("").join(parts)
+
+
+def _readings(plot: Plot, lines: Sequence[Line], box: Sequence[Number]) -> list[list[object]]:
+    """Return for every x where it is on the page, and what stands there in words."""
+    at: dict[Number, list[str]] = {}
+    for line in lines:
+        for x, y in zip(line.x, line.y, strict=True):
+            at.setdefault(x, []).append(f"{line.name} {plot.text(y)}" if len(lines) > 1 else plot.text(y))
+    return [[round(_x(x, box), 1), f"{plot.x_label} {x:g}: {', '.join(at[x])}"] for x in sorted(at)]
+
+
+def legend(lines: Sequence[Line]) -> Markup:
+    """Return what each line of a plot is.
+
+    Parameters
+    ----------
+    lines
+        The lines.
+
+    Returns
+    -------
+    Markup
+        A list; nothing for a single line.
+    """
+    if len(lines) < 2:
+        return Markup("")
+    entry = Markup('<li><span class="key {}{}"></span>{}</li>')
+    entries = [
+        entry.format(f"c{line.colour % COLOURS}", " dashed" if line.dashed else "", escape(line.name))
+        for line in lines
+    ]
+    return Markup('<ul class="legend">{}</ul>').format(Markup("").join(entries))

@@ -1,0 +1,146 @@
+"""The pages of audits, adaptations and comparisons."""
+
+import json
+
+import pytest
+
+from augury.exhibits import Gallery
+from augury.records import AUDIT_VERDICTS
+from augury.report.page import render
+from augury.report.read import read
+from augury.report.tables import as_object, remarks, tables
+from report_doubles import NASTY, adapted_folder, audit_folder, learned_run, put
+from test_report_page import page, parsed
+
+
+def test_an_audit_has_verdict_curves_floor_worst_cases_and_spectrum(tmp_path):
+    html = page(audit_folder(tmp_path / "a"))
+    tree = parsed(html)
+    for words in (
+        "The model is sensitive to",
+        "Because.",
+        "Do this.",
+        "noise floor",
+        "limit",
+        "Worst cases",
+        "Spectrum",
+    ):
+        assert words in tree.text
+    labels = [value for name, value in tree.attributes if name == "aria-label"]
+    curve = next(label for label in labels if label.startswith("Saliency similarity"))
+    assert (
+        "By strength (°)" in curve
+        and "the model: 0.8 to 0.2" in curve
+        and "noise floor: 0.97 to 0.97" in curve
+    )
+    assert "input 7, class 0: saliency when moved" in labels
+    assert "moved by 135.0°, says <script>" in tree.text and "2.weight" in tree.text and "4.2" in tree.text
+    assert "augury audit runs/a digits -g rotation" in tree.text
+    assert tree.tags.count("script") == 1 and "<script>alert" not in html
+
+
+@pytest.mark.parametrize("verdict", AUDIT_VERDICTS)
+def test_every_verdict_has_a_sentence(tmp_path, verdict):
+    text = parsed(page(audit_folder(tmp_path / "a", verdict=verdict))).text
+    assert verdict in text and NASTY in text.split("Because")[0]
+
+
+@pytest.mark.parametrize(
+    ("gallery", "says"),
+    [
+        (None, "Such inputs are not drawn."),
+        (Gallery(2, 2, "dots", strokes=[[[[1, 2]]] * 2] * 2), "Saliency maps of such inputs are not drawn."),
+        (
+            Gallery(2, 4, "line", strokes=[[[[1, 2, 3, 4]]] * 4] * 2),
+            "an invariant model shows the same map twice",
+        ),
+    ],
+)
+def test_worst_cases_are_drawn_or_said_not_to_be(tmp_path, gallery, says):
+    assert says in parsed(page(audit_folder(tmp_path / "a", gallery))).text
+
+
+def test_an_audit_of_one_strength_has_no_line_but_a_point(tmp_path):
+    html = page(audit_folder(tmp_path / "a", levels=1))
+    assert "By strength" in parsed(html).text and "NaN" not in html
+
+
+def test_an_adaptation_shows_descriptor_trials_and_bound(tmp_path):
+    text = parsed(page(adapted_folder(tmp_path / "a"))).text
+    for words in (
+        "This task:",
+        "rotation 1.00",
+        "91.0 %",
+        "5 descriptors that were tried",
+        "at most 0.9",
+        "complexity of the head",
+    ):
+        assert words in text
+    assert "says nothing" not in text
+    big = {"total": 3.5, "risk": 0.1, "complexity": 3.1, "choice": 0.3, "failure": 0.05}
+    assert "so here the bound says nothing" in parsed(page(adapted_folder(tmp_path / "a", bound=big))).text
+    plain = parsed(page(adapted_folder(tmp_path / "b", descriptor={}, trials=[], words=""))).text
+    assert "plain readout" in plain and "What was tried" not in plain
+
+
+def test_the_record_of_an_adaptation_is_what_the_page_takes(tmp_path):
+    from augury.adaptation import Adaptation, Bound, Trial
+
+    record = Adaptation(
+        {"rotation": 0.8}, 0.5, Bound.of(0.1, 1.0, 2.0, 100, 5, 0.05), 1.0, score_name="R^2",
+        trials=(Trial({"rotation": 0.0}, -3.0), Trial({"rotation": 0.8}, -1.0)), words="invariant to rotation",
+    )  # fmt: skip
+    put(tmp_path / "a" / "adaptation.json", record.to_json())
+    text = parsed(page(tmp_path / "a")).text
+    assert "invariant to rotation" in text and "0.5" in text and "R^2" in text
+
+
+@pytest.fixture
+def several(tmp_path):
+    one, two = learned_run(tmp_path / "one"), learned_run(tmp_path / "two", test_accuracy=0.5)
+    return [
+        read(one),
+        read(two),
+        read(audit_folder(tmp_path / "three")),
+        read(adapted_folder(tmp_path / "four")),
+    ]
+
+
+def test_several_stand_side_by_side(several):
+    html = render(several)
+    tree = parsed(html)
+    for words in (
+        "4 runs",
+        "What was learned",
+        "Audits",
+        "Adaptations",
+        "86.7 %",
+        "50.0 %",
+        "±88.4° (invariant, planted ±90.0°)",
+    ):
+        assert words in tree.text
+    labels = [value for name, value in tree.attributes if name == "aria-label"]
+    assert any(
+        label.startswith("rotation. By epoch") and "one:" in label and "two:" in label for label in labels
+    )
+    assert "<script>alert" not in html and tree.tags.count("script") == 1
+
+
+def test_tables_have_a_column_for_each_and_a_row_for_each_figure(several):
+    learned, audits, adapted = tables(several)
+    assert learned[1] == ["", "one", "two"] and audits[1] == ["", "three"] and adapted[1] == ["", "four"]
+    body = {row[0]: row[1:] for row in learned[2]}
+    assert body["test accuracy"] == ["86.7 %", "50.0 %"] and body["log evidence"] == ["−750", "−750"]
+    assert "test error (RMSE)" not in body
+    assert {row[0]: row[1:] for row in audits[2]}["verdict"] == ["sensitive"]
+
+
+def test_runs_that_cannot_be_compared_are_said_so(tmp_path):
+    one, two = learned_run(tmp_path / "x" / "a"), learned_run(tmp_path / "y" / "a", ended=False)
+    assert remarks([read(one), read(one)]) == []
+    config = json.loads((two / "config.json").read_text())
+    config["data"]["fingerprint"] = "sha256:2"
+    put(two / "config.json", {**config, "structure": "diag"})
+    said = " ".join(remarks([read(one), read(two)]))
+    assert "same data" in said and "different ways" in said and "has not ended" in said
+    assert [row["name"] for row in as_object([read(one), read(two)])["runs"]] == [str(one), str(two)]
