@@ -5,23 +5,17 @@
 What data augmentation by hand would be, and the yardstick for the cost of learning eta.
 """
 
-from collections.abc import Mapping, Sequence
-
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from augury.core.errors import InputError
-from augury.methods.optimizers import for_weights
+from augury.methods.given import GivenTransform
 from augury.models.orbit import OrbitAverage
-from augury.training.batches import Batches
 from augury.training.config import LearnConfig
-from augury.training.evaluate import LOSSES
-from augury.training.learner import Findings, Learner, widths_of
-from augury.training.schedule import Cosine
 from augury.transforms.base import Transform
 
 
-class Augmented(Learner):
+class Augmented(GivenTransform):
     """Train the orbit average of a network under widths that stay as they are.
 
     Parameters
@@ -41,19 +35,14 @@ class Augmented(Learner):
     model: OrbitAverage
 
     def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
-        if not transform.eta.any():
-            raise InputError(
-                f"method 'augmented' needs at least one width above zero among {', '.join(transform.names)}; "
-                f"got none. Give some, such as widths={{'rotation': 30}} (--width rotation=30)."
-            )
-        transform.requires_grad_(False)
-        self.model = OrbitAverage(net, transform, config.samples, config.samples_eval)
-        self.loss = LOSSES[task]
-        self.weights = for_weights(net, config, config.weight_decay)
-        self.schedule = Cosine(self.weights, config.rate_end)
+        super().__init__(
+            OrbitAverage(net, transform, config.samples, config.samples_eval), transform, config, task
+        )
 
-    def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on the loss of the orbit average.
+    def objective(
+        self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return the loss of the orbit average, which is what is minimised.
 
         Parameters
         ----------
@@ -64,46 +53,8 @@ class Augmented(Learner):
 
         Returns
         -------
-        float
-            The loss.
+        tuple
+            The loss, twice.
         """
         loss = self.loss(self.model.average(x, rng), y)
-        self.weights.zero_grad()
-        loss.backward()
-        self.weights.step()
-        return loss.item()
-
-    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the one optimiser.
-
-        Returns
-        -------
-        Mapping
-            For the weights.
-        """
-        return {"weights": self.weights}
-
-    def schedules(self) -> Sequence[Cosine]:
-        """Return the one schedule.
-
-        Returns
-        -------
-        Sequence
-            Cosine for the weights.
-        """
-        return [self.schedule]
-
-    def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say what was given.
-
-        Parameters
-        ----------
-        batches, rng
-            Not used.
-
-        Returns
-        -------
-        Findings
-            The widths as they were set.
-        """
-        return Findings(widths_of(self.transform, "given"))
+        return loss, loss

@@ -1,4 +1,4 @@
-"""What paper D's three methods share: a bare network, a transformation that is given, one optimiser for the weights."""
+"""What methods with a given transformation share: widths that stay, one optimiser for the weights."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from augury.transforms.finite_group import FiniteGroup
 
 
 class GivenTransform(Learner):
-    """Trains a network, not an orbit average, with a transformation whose widths stay as they are.
+    """Trains a network, or its orbit average, with a transformation whose widths stay as they are.
 
     Parameters
     ----------
     model
         What is trained.
     transform
-        A finite group, all of whose elements count alike, or a distribution with at least one width set.
+        A finite group, all of whose elements count alike unless told, or a distribution with at least one width set.
     config
         The settings.
     task
@@ -34,13 +34,14 @@ class GivenTransform(Learner):
     """
 
     def __init__(self, model: nn.Module, transform: Transform, config: LearnConfig, task: str) -> None:
-        if isinstance(transform, FiniteGroup):
+        if isinstance(transform, FiniteGroup) and not transform.eta.any():
             with torch.no_grad():
                 transform.eta.fill_(transform.specs[0].upper)
-        elif not transform.eta.any():
+        if not transform.eta.any():
             raise InputError(
-                f"a given transformation needs at least one width above zero among {', '.join(transform.names)}, or "
-                f"a finite group such as C4. Give some, such as widths={{'rotation': 30}} (--width rotation=30)."
+                f"method '{config.method}' needs at least one width above zero among {', '.join(transform.names)}, or "
+                f"a finite group such as C4; got none. Give some, such as widths={{'rotation': 30}} "
+                f"(--width rotation=30)."
             )
         self.model, self.given = model, transform.requires_grad_(False)
         self.loss = LOSSES[task]

@@ -7,7 +7,7 @@ eta up the evidence, several mini-batch steps on the same factors
 in the end            the epoch with the best evidence; each width with an interval and a verdict
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -15,15 +15,16 @@ from torch import Tensor, nn
 from augury.methods.evidence_settings import AnyEvidence, make_evidence
 from augury.methods.interval import judged
 from augury.methods.optimizers import for_weights
+from augury.methods.with_evidence import WithEvidence
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
 from augury.training.config import LearnConfig
-from augury.training.learner import Findings, Learner
+from augury.training.learner import Findings
 from augury.training.schedule import Cosine
 from augury.transforms.base import Transform
 
 
-class Lila(Learner):
+class Lila(WithEvidence):
     """Weights by their posterior mode, widths and prior by the evidence.
 
     Parameters
@@ -43,6 +44,7 @@ class Lila(Learner):
     """
 
     model: OrbitAverage
+    evidence: AnyEvidence
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class Lila(Learner):
         self.config = config
         self.model = OrbitAverage(net, transform, config.samples, config.samples_eval)
         self.weights = for_weights(net, config, weight_decay=0.0)
-        self.evidence: AnyEvidence = make_evidence(self.model, config, task, N, only)
+        self.evidence = make_evidence(self.model, config, task, N, only)
         self.cosines = [
             Cosine(self.weights, config.rate_end),
             Cosine(self.evidence.eta_optimizer, config.eta_rate_end),
@@ -81,84 +83,7 @@ class Lila(Learner):
             views = self.model.views(x, rng)
         f_hat = self.model.net(views).unflatten(0, (len(x), -1)).mean(1)
         loss = -self.evidence.likelihood.log_prob(f_hat, y) / len(x)
-        self.weights.zero_grad()
-        loss.backward()
-        self.evidence.add_prior_gradient()
-        self.weights.step()
-        return loss.item()
-
-    def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
-        """Climb the evidence, where it is time to.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        epoch
-            How many epochs are done.
-        rng
-            Where order and noise come from.
-
-        Returns
-        -------
-        dict
-            The log evidence and the prior precision; nothing in the epochs between.
-        """
-        diagnostics: dict[str, float] = {}
-        for _ in range(self.config.climbs(epoch, batches.N)):
-            diagnostics = self.evidence.step(batches(rng), rng)
-        return diagnostics
-
-    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the three optimisers.
-
-        Returns
-        -------
-        Mapping
-            For the weights, the widths, and the prior with the noise.
-        """
-        prior = self.evidence.delta_optimizer
-        return {"weights": self.weights, "widths": self.evidence.eta_optimizer, "prior": prior}
-
-    def schedules(self) -> Sequence[Cosine]:
-        """Return the schedules.
-
-        Returns
-        -------
-        Sequence
-            Cosine for the weights and for the widths.
-        """
-        return self.cosines
-
-    def modules(self) -> Mapping[str, nn.Module]:
-        """Return the model and the likelihood.
-
-        Returns
-        -------
-        Mapping
-            Everything with parameters, the prior precision aside.
-        """
-        return {"model": self.model, "likelihood": self.evidence.likelihood}
-
-    def extra_state(self) -> dict[str, Tensor]:
-        """Return the prior precision.
-
-        Returns
-        -------
-        dict
-            log delta.
-        """
-        return self.evidence.state()
-
-    def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take the prior precision back.
-
-        Parameters
-        ----------
-        state
-            What `extra_state` gave.
-        """
-        self.evidence.load_state(state)
+        return self.take_step(loss)
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data.

@@ -16,6 +16,7 @@ A transformation of your own needs the list of its widths and `act`:
             return x[:, None] * factor[..., None, None]
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -159,8 +160,9 @@ class Transform(nn.Module, ABC):
         dict
             The value of each width in its unit, by name.
         """
-        values = self.eta.detach().abs().tolist()
-        return {s.name: s.unit.to_person(min(v, s.upper)) for s, v in zip(self.specs, values, strict=True)}
+        pairs = list(zip(self.specs, self.eta.detach().abs().tolist(), strict=True))
+        at_bound = {s.name for s, v in pairs if math.isclose(v, s.upper, rel_tol=1e-6)}  # pi is not a float32
+        return {s.name: s.unit.to_person(s.upper if s.name in at_bound else v) for s, v in pairs}
 
     @torch.no_grad()
     def set_widths(self, values: Mapping[str, float | int]) -> None:
