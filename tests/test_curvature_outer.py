@@ -5,7 +5,7 @@ import torch
 
 from augury.core.errors import RunError
 from augury.core.rng import generator
-from augury.curvature.factors import Factor
+from augury.curvature.factors import Factor, gram
 from augury.curvature.outer import Outer
 from augury.curvature.structure import added
 from augury.curvature.tape import record
@@ -72,3 +72,9 @@ def test_collected_statistics_decompose_as_the_summed_ones(name):
     dense, dual = (structure.preconditioner(s, delta, scale) for s in spectra)
     for key, gradient in dense.items():
         torch.testing.assert_close(dual[key], gradient, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [255, 256, 301])
+def test_the_gram_matrix_in_strips_is_the_product(d):
+    r = rows(5, d=d)
+    torch.testing.assert_close(gram(r), r.mT @ r)

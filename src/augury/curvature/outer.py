@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from augury.curvature.factors import Factor
+from augury.curvature.factors import Factor, gram
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Outer:
         sums = [s for s in (self.summed, other.summed) if s is not None]
         if parts and sum(p.shape[1] for p in parts) >= parts[0].shape[2]:
             rows = torch.cat(parts, dim=1)
-            sums, parts = [*sums, rows.mT @ rows], ()
+            sums, parts = [*sums, gram(rows)], ()
         return Outer(parts, torch.stack(sums).sum(0) if len(sums) > 1 else (sums[0] if sums else None))
 
     def __mul__(self, scale: float) -> "Outer":
@@ -40,7 +40,7 @@ class Outer:
         sums = [] if self.summed is None else [self.summed]
         if self.parts:
             rows = torch.cat(self.parts, dim=1)
-            sums.append(rows.mT @ rows)
+            sums.append(gram(rows))
         return torch.stack(sums).sum(0)
 
     def factor(self, vectors: bool = True) -> Factor:
