@@ -23,6 +23,8 @@ PUBLIC = {
     "Flip": "augury.transforms.finite",
     "HyperExtractor": "augury.models.hyper",
     "Invariance": "augury.records",
+    "InvariantClassifier": "augury.methods.classifier",
+    "InvariantRegressor": "augury.methods.regressor",
     "Laplace": "augury.evidence.laplace",
     "Learned": "augury.methods.learn",
     "NtkBound": "augury.evidence.ntk",

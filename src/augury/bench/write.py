@@ -11,9 +11,10 @@ INTRODUCTION = """# Who should choose the augmentation?
 
 The same network, images, epochs, batches and views per input in every training; the same number of views per input
 at test time (a policy without transformations has one view, which is what any number of equal ones would give).
-*Trainings* counts all that a policy needs until its last network is there; *seconds* is their time together. A search
-judges its candidates on a fifth of the training images and then trains the best one on all of them. The fixed policy,
-the ranges of the random one and the grid of the search were written down before any result was seen.
+*Trainings* counts all that a policy needs until its last network is there; *CPU seconds* is the processor time of all
+of them, tests included. A search judges its candidates on a fifth of the training images and then trains the best one
+on all of them. The fixed policy, the ranges of the random one and the grid of the search were written down before any
+result was seen.
 """
 
 
@@ -43,7 +44,7 @@ def write(results: Sequence[Result], command: str) -> str:
 def _section(place: tuple[str, str, str], results: Sequence[Result]) -> str:
     data, variant, model = place
     first = results[0]
-    head = ["policy", "what", "test accuracy, %", "trainings", "seconds", "widths"]
+    head = ["policy", "what", "test accuracy, %", "trainings", "CPU seconds", "widths"]
     rows = [_row(name, [r for r in results if r.cell.method == POLICIES[name].method]) for name in POLICIES]
     images = f"{first.N:,} training images, {first.cell.test_images:,} test images"
     return f"## {data}, {variant}: {model}, {images}\n\n{table(head, [row for row in rows if row])}"
@@ -57,7 +58,7 @@ def _row(name: str, results: Sequence[Result]) -> list[str]:
         POLICIES[name].what,
         spread(accuracies(results), 1, 100),
         str(max(r.extra["trainings"] for r in results)),
-        spread([r.extra["total_seconds"] for r in results], 0),
+        spread([r.extra["cpu_seconds"] for r in results], 0),
         _widths(results),
     ]
 
@@ -79,13 +80,13 @@ def _of_one(result: Result) -> str:
 
 def _footer(results: Sequence[Result], command: str) -> str:
     seeds = sorted({r.cell.seed for r in results})
-    total = sum(r.extra["total_seconds"] for r in results)
+    total = sum(r.extra["cpu_seconds"] for r in results)
     trainings = sum(r.extra["trainings"] for r in results)
     m = results[0].machine
     machine = f"{m['cores']} cores, {m['memory_gb']} GB, {m['threads']} threads per run, torch {m['torch']}"
     return (
         f"- Command: `{command}`\n"
-        f"- Seeds: {', '.join(map(str, seeds))}; {trainings} trainings, {total:,.0f} seconds in all.\n"
+        f"- Seeds: {', '.join(map(str, seeds))}; {trainings} trainings, {total:,.0f} CPU seconds in all.\n"
         f"- Machine: {machine}.\n\n"
         f"Settings that are not defaults:\n\n{settings_table(results)}"
     )
