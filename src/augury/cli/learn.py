@@ -10,7 +10,7 @@ from augury.cli.console import err
 from augury.core.errors import InputError, choose
 from augury.methods.catalog import METHODS
 from augury.models.catalog import NETWORKS
-from augury.training.config import DEFAULT_METHOD, LearnConfig
+from augury.training.config import DEFAULT_METHOD, LearnConfig, method_name
 from augury.training.run_folder import check_run, new_folder
 
 EVALUATIONS, EVALUATED = 8, 250
@@ -199,7 +199,8 @@ def learn(
         settings["widths"] = {name: _number(name, value) for name, value in map(_pair, width)}
     if model is not None:
         settings["model"] = choose("model", model, NETWORKS)
-    config = LearnConfig.for_method(choose("method", method, METHODS), **settings)
+    method = method_name(method)
+    config = LearnConfig.for_method(method, **settings)
     if "evaluate_every" not in settings:  # a curve for the report; it never steers the training
         settings["evaluate_every"] = -(-config.epochs // EVALUATIONS)
         settings["evaluate_images"] = config.evaluate_images or EVALUATED

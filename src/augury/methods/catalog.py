@@ -48,6 +48,11 @@ METHODS: dict[str, Method] = {
         "augury.methods.lila",
         "Lila",
     ),
+    "invariant_weights": Method(
+        "a shallow network, its widths by a variational bound on the evidence (van der Ouderaa and van der Wilk, 2022)",
+        "augury.methods.invariant_weights",
+        "InvariantWeights",
+    ),
     "data_augmented": Method(
         "the bare network on transformed copies, widths given by you: what most people do (paper D's DA)",
         "augury.methods.data_augmented",

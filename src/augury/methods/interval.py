@@ -14,6 +14,7 @@ import torch
 
 from augury.core.units import WidthSpec
 from augury.evidence.ascent import some_of
+from augury.evidence.elbo import Elbo
 from augury.methods.evidence_settings import AnyEvidence
 from augury.records import Width
 from augury.training.batches import Batches
@@ -28,7 +29,7 @@ LARGEST = 500
 Z = 1.96
 
 
-def judged(evidence: AnyEvidence, batches: Batches, rng: torch.Generator) -> dict[str, Width]:
+def judged(evidence: AnyEvidence | Elbo, batches: Batches, rng: torch.Generator) -> dict[str, Width]:
     """Return every width with its interval and verdict.
 
     Parameters
@@ -56,7 +57,7 @@ def judged(evidence: AnyEvidence, batches: Batches, rng: torch.Generator) -> dic
     return {spec.name: width_of(spec, value, p) for spec, value, p in rows}
 
 
-def eta_precision(evidence: AnyEvidence, batches: Batches, rng: torch.Generator) -> list[float]:
+def eta_precision(evidence: AnyEvidence | Elbo, batches: Batches, rng: torch.Generator) -> list[float]:
     """Return -d^2 log p(D) / d eta_k^2 for every width.
 
     Parameters

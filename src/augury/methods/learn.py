@@ -11,6 +11,7 @@ from torch import nn
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, prepare
 from augury.models.orbit import OrbitAverage
+from augury.models.shallow_orbit import ShallowOrbit
 from augury.models.weight_tied import WeightTied
 from augury.records import Invariance
 from augury.training.config import DEFAULT_METHOD, LearnConfig
@@ -88,9 +89,7 @@ def learn(
     if folder is not None:
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
-        leave_exhibits(
-            folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch
-        )
+        leave_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
     return Learned(invariance, learner.model, result.rows, result.epoch, config)
 
 
@@ -119,6 +118,7 @@ def _recipe(data: Dataset, config: LearnConfig, model: nn.Module) -> Recipe:
         samples_eval=config.samples_eval,
         orbit=isinstance(model, OrbitAverage),
         tied=isinstance(model, WeightTied),
+        side=model.side if isinstance(model, ShallowOrbit) else None,
     )
 
 

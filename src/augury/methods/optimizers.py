@@ -56,3 +56,26 @@ def for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimiz
         The optimiser.
     """
     return torch.optim.Adam(transform.parameters(), lr=config.eta_rate)
+
+
+LARGEST_STEP, SMALLEST_STEP = 0.5, 1e-4
+"""Bounds on a step of a width by Rprop, as eta: half a radian, and a hundredth of a degree."""
+
+
+def rprop_for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimizer:
+    """Return Rprop for widths whose gradient is nearly free of noise: every width has a step of its own.
+
+    Parameters
+    ----------
+    transform
+        Holds the widths.
+    config
+        Gives the first step.
+
+    Returns
+    -------
+    Optimizer
+        The optimiser.
+    """
+    sizes = (SMALLEST_STEP, max(LARGEST_STEP, config.eta_rate))
+    return torch.optim.Rprop(transform.parameters(), lr=config.eta_rate, step_sizes=sizes)

@@ -11,7 +11,7 @@ from augury.methods.catalog import build as build_learner
 from augury.methods.checks import check_device, check_net, check_size
 from augury.models.catalog import build as build_net
 from augury.models.catalog import that_take
-from augury.training.config import LearnConfig
+from augury.training.config import METHOD_DEFAULTS, LearnConfig, method_name
 from augury.training.learner import Learner
 from augury.training.streams import streams
 from augury.transforms.base import Transform
@@ -99,7 +99,7 @@ def _config(
 ) -> LearnConfig:
     """Fill in what depends on the data."""
     if model is None:
-        model = MODEL_FOR[data.kind]
+        model = METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR[data.kind]
         model = model if model in that_take(data.input_shape) else "mlp"
     name = model if isinstance(model, str) else CUSTOM
     config = LearnConfig.for_method(method, **{**settings, "model": name})

@@ -23,6 +23,25 @@ _PAPER_D = {
 }
 """Paper D: Adam 8e-4 at a constant rate, batches of 512; bare networks, so one view per input."""
 
+_PAPER_B = {
+    "model": "rff",
+    "samples": 16,
+    "samples_eval": 32,
+    "sampling": "stratified",
+    "epochs": 30,
+    "batch": 250,
+    "rate": 1e-3,
+    "eta_rate": 0.2,
+    "evidence_images": 2000,
+    "delta": 1.0,
+    "choose_from": 1.0,
+    "settle_window": 4,
+    "settle_evidence": 0.01,
+    "checkpoint_seconds": 60.0,
+}
+"""Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
+run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
+
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "data_augmented": _PAPER_D,
     "regularised": _PAPER_D,
@@ -32,6 +51,7 @@ METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "augerino": {"eta_rate": 0.1, "eta_rate_end": 0.005, "sampling": "stratified", "epochs": 15},
     "lila": {"choose_from": 0.8},
     "last_layer": {"choose_from": 0.8},
+    "invariant_weights": _PAPER_B,
 }
 """Where a method's defaults differ from those of `LearnConfig`."""
 
@@ -45,13 +65,17 @@ MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
 
 OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "ntk", "none")
+SIDES = ("auto", "input", "weight")
+POSTERIORS = ("natural", "adam", "point")
 FEWEST_CLIMBS = 12
 """Steps up the evidence in a run, unless told: fewer do not carry a width from nothing to half a turn."""
 BETWEEN_CLIMBS = 4000
 """Inputs to train on between two steps up the evidence, unless told: their cost is then under half of training's."""
 
 
-AT_LEAST_ONE = ("samples", "samples_eval", "epochs", "batch", "evidence_images", "eta_images")
+AT_LEAST_ONE = (
+    *("samples", "samples_eval", "epochs", "batch", "evidence_images", "eta_images", "posterior_steps"),
+)
 NOT_NEGATIVE = (
     *("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "delta_rate", "checkpoint_seconds"),
     *("burn_in", "evidence_every", "evidence_samples", "eta_steps", "delta_steps"),
@@ -65,6 +89,22 @@ NOT_NEGATIVE = (
         "choose_from",
     ),
 )
+
+
+def method_name(given: str) -> str:
+    """Return the method that a user means; hyphens will do for underscores.
+
+    Parameters
+    ----------
+    given
+        What came.
+
+    Returns
+    -------
+    str
+        A key of `METHOD_DEFAULTS`.
+    """
+    return choose("method", given.replace("-", "_"), METHOD_DEFAULTS)
 
 
 @dataclass(frozen=True)
@@ -135,6 +175,13 @@ class LearnConfig(Record):
     """Invariance regularisation: weight of the logit error; 0 lets it follow SI until that is `si_target`."""
     si_target: float = 0.95
     """Saliency similarity that an automatic nu aims at (paper D)."""
+    side: str = "auto"
+    """Invariant weights: what is transformed, the "input", the first layer's "weight", or the cheaper one."""
+    posterior: str = "natural"
+    """Invariant weights: how the output layer is learned: "natural" gradients or "adam" (paper B) up the bound, or
+    "point": maximum likelihood."""
+    posterior_steps: int = 2
+    """Natural-gradient steps of the posterior after each epoch, at most."""
     batchnorm: str = "refuse"
     """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
     choose_from: float = 0.0
@@ -161,6 +208,8 @@ class LearnConfig(Record):
         choose("method", self.method, METHOD_DEFAULTS)
         choose("optimizer", self.optimizer, OPTIMIZERS)
         choose("evidence", self.evidence, EVIDENCES)
+        choose("side", self.side, SIDES)
+        choose("posterior", self.posterior, POSTERIORS)
         for name in AT_LEAST_ONE:
             _at_least(name, getattr(self, name), 1)
         for name in NOT_NEGATIVE:
@@ -204,7 +253,7 @@ class LearnConfig(Record):
         LearnConfig
             The settings.
         """
-        choose("method", method, METHOD_DEFAULTS)
+        method = method_name(method)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
         defaults = MODEL_DEFAULTS.get(given.get("model") or "", {}) | METHOD_DEFAULTS[method]

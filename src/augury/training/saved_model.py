@@ -13,6 +13,8 @@ from augury.core.rng import generator
 from augury.models.catalog import NETWORKS
 from augury.models.catalog import build as build_net
 from augury.models.orbit import OrbitAverage
+from augury.models.shallow import Shallow
+from augury.models.shallow_orbit import ShallowOrbit
 from augury.models.weight_tied import exact_group, tie
 from augury.records import Record
 from augury.training.checkpoint import save_tensors
@@ -45,6 +47,8 @@ class Recipe(Record):
     """Whether the model is an orbit average; a plain network otherwise."""
     tied: bool = False
     """Whether the network's first layer is tied over the group that the transformation is."""
+    side: str | None = None
+    """What the transformation of a shallow network's orbit average acts on; None for any other model."""
 
 
 def save_model(path: Path, model: nn.Module, recipe: Recipe) -> None:
@@ -116,4 +120,6 @@ def _build(recipe: Recipe, net: nn.Module | None, transform: Transform | None) -
         transform = build_transform(recipe.generators, recipe.kind, recipe.input_shape, recipe.sampling)
     if recipe.tied:
         return tie(net, exact_group(transform))
+    if recipe.side is not None and isinstance(net, Shallow):
+        return ShallowOrbit(net, transform, recipe.samples, recipe.samples_eval, recipe.side)
     return OrbitAverage(net, transform, recipe.samples, recipe.samples_eval)

@@ -1,0 +1,249 @@
+r"""Learning invariant weights (paper B): a shallow network, a posterior over its output layer, widths by the bound.
+
+    maximise over q, eta (and W_1)   sum_n E_q E_eps log p(y_n | W_2 phi_hat(x_n; eta, eps)) - KL(q(W_2) || p(W_2))
+
+every epoch           phi_hat of all data at the widths of now; where W_1 is learned (relu), Adam on it meanwhile
+                      q up the bound by natural-gradient steps on these features, with the prior precision
+                      eta one step up the bound: Rprop on its gradient at q
+until                 the widths rest; then q once more, with more views, and each width with interval and verdict
+
+Why in turns, and not all by one optimiser as in the paper? For q that was fitted at other widths the gradient in eta
+points back to them (see `evidence.elbo`), so that widths crawl, and stop wherever the schedule ends. For q at its
+optimum it is the gradient of the maximised bound. It is then nearly free of noise, which Rprop is made for: every
+width has a step of its own, which grows while the sign of the gradient stays and is halved when it turns. The steps
+of a width at its best shrink to nothing, and that is when the loop stops (`settle_window`).
+
+| posterior | q(W_2) |
+|---|---|
+| natural | full covariance for each output, by natural gradients |
+| adam | the same by Adam on (mu, L), together with W_1: the paper's way |
+| point | maximum likelihood: W_2 itself by Adam, no KL; fails to learn invariances (section 4.1) |
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from augury.core.errors import InputError
+from augury.evidence.elbo import Elbo
+from augury.evidence.likelihoods import LIKELIHOODS
+from augury.evidence.natural import NaturalAscent
+from augury.evidence.posterior import OutputPosterior
+from augury.methods.interval import judged
+from augury.methods.optimizers import rprop_for_widths
+from augury.models.shallow import Shallow
+from augury.models.shallow_orbit import ShallowOrbit
+from augury.training.batches import Batches
+from augury.training.config import LearnConfig
+from augury.training.learner import LOG_EVIDENCE, Findings, Learner, widths_of
+from augury.training.schedule import Cosine
+from augury.transforms.base import Transform
+
+ENOUGH = 0.002
+"""Gain of the bound per datum, in nats, below which q counts as fitted."""
+FINAL_STEPS = 5
+"""Natural-gradient steps at most on the final features."""
+
+
+class InvariantWeights(Learner):
+    """Widths by the variational bound of a shallow network.
+
+    Parameters
+    ----------
+    net
+        A shallow network: "rff", "relu", or a `Shallow` of your own.
+    transform
+        Holds the widths.
+    config
+        The settings.
+    task
+        "classification" or "regression".
+    N
+        Size of the training set.
+    """
+
+    model: ShallowOrbit
+
+    def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
+        if not isinstance(net, Shallow):
+            raise InputError(
+                f"method 'invariant_weights' takes shallow networks, whose features it averages: models rff, relu, "
+                f"rff_256, relu_256, or augury.models.shallow; got {type(net).__name__}. For others take method 'lila'."
+            )
+        self.config, self.N = config, N
+        self.model = ShallowOrbit(net, transform, config.samples, config.samples_eval, config.side)
+        self.likelihood = LIKELIHOODS[task]().to(config.device)
+        self.bound: Elbo | None = None
+        self.natural: NaturalAscent | None = None
+        if config.posterior != "point":
+            posterior = OutputPosterior(net.output, config.delta)
+            self.bound = Elbo(self.model, posterior, self.likelihood, N)
+            if config.posterior == "natural":
+                self.natural = NaturalAscent(posterior, self.likelihood, fit_prior=config.delta_steps > 0)
+        self.trained = self._trained(net)
+        self.weights = torch.optim.Adam(self.trained, lr=config.rate) if self.trained else None
+        self.widths = rprop_for_widths(transform, config) if config.eta_rate > 0 else None
+        self.cosines = [] if self.weights is None else [Cosine(self.weights, config.rate_end)]
+        self.features: list[tuple[Tensor, Tensor]] = []
+
+    def _trained(self, net: Shallow) -> list[nn.Parameter]:
+        """Return what Adam moves."""
+        hidden = [p for p in net.parameters() if p.requires_grad and p is not net.output.weight]
+        if self.config.posterior == "natural":
+            return hidden
+        scale = [] if self.bound is None else [self.bound.posterior.scale]
+        return [*hidden, net.output.weight, *scale, *self.likelihood.parameters()]
+
+    def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
+        """Average the features of a batch over the orbit; take one step on whatever Adam moves.
+
+        Parameters
+        ----------
+        x, y
+            Inputs and targets.
+        rng
+            Where the noise of views and outputs comes from.
+
+        Returns
+        -------
+        float
+            The mean negative log-likelihood, expected under q.
+        """
+        with torch.set_grad_enabled(bool(self.trained)):
+            phi = self._phi(x, self.model.S_train, rng)
+            loss = -self._log_likelihood(phi, y, rng) / len(x)
+            if self.weights is None:
+                self.features.append((phi, y))
+                return loss.item()
+            kl = self.bound.posterior.kl() / self.N if self.bound and self.natural is None else 0.0
+        gradients = torch.autograd.grad(loss + kl, self.trained)
+        for p, g in zip(self.trained, gradients, strict=True):
+            p.grad = g
+        self.weights.step()
+        return loss.item()
+
+    def _phi(self, x: Tensor, S: int, rng: torch.Generator) -> Tensor:
+        self.model.transform.check(x)
+        return self.model.mean_features(x, self.model.noise(len(x), S, rng).to(x))
+
+    def _log_likelihood(self, phi: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
+        if self.bound is not None:
+            return self.bound.log_likelihood(phi, y, rng)
+        return self.likelihood.log_prob(self.model.net.output(phi), y)
+
+    def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
+        """Fit q to the features of the epoch, then take one step on the widths.
+
+        Parameters
+        ----------
+        batches
+            The training set.
+        epoch
+            How many epochs are done.
+        rng
+            Where order and noise come from.
+
+        Returns
+        -------
+        dict
+            The bound at the widths before the step, on fresh views, and the prior precision.
+        """
+        if self.natural is not None:
+            self._fit(batches, self.model.S_train, self.config.posterior_steps, rng)
+        elif self.bound is not None and self.config.delta_steps > 0:
+            self.bound.posterior.fit_prior_()
+        moves = self.widths is not None and self.config.burn_in < epoch < self.config.epochs
+        log_likelihood = self._survey(batches, rng, moves)
+        if moves and self.widths is not None:
+            self.widths.step()
+            self.model.transform.project_()
+        if self.bound is None:
+            return {"log_likelihood": log_likelihood}
+        kl = float(self.bound.posterior.kl().detach())
+        return {LOG_EVIDENCE: log_likelihood - kl, "kl": kl, "delta": float(self.bound.posterior.delta)}
+
+    def _fit(self, batches: Batches, S: int, steps: int, rng: torch.Generator) -> None:
+        """Bring q to the features of all the data: those of the epoch, or fresh ones where W_1 has moved since."""
+        if not self.features:
+            with torch.no_grad():
+                self.features = [(self._phi(x, S, rng), y) for x, y in batches()]
+        phi, y = (torch.cat(parts) for parts in zip(*self.features, strict=True))
+        self.features = []
+        seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
+        if self.natural is not None:
+            self.natural.climb(phi, y, seed, steps, ENOUGH)
+
+    def _survey(self, batches: Batches, rng: torch.Generator, with_gradient: bool) -> float:
+        """Return the log-likelihood of fresh views, scaled up to N; leave its gradient, as a loss, in the widths."""
+        eta, total, n = list(self.model.transform.parameters()), 0.0, 0
+        sums = [torch.zeros_like(p) for p in eta]
+        for x, y in batches(rng):
+            with torch.set_grad_enabled(with_gradient):
+                value = self._log_likelihood(self._phi(x, self.model.S_train, rng), y, rng)
+            total, n = total + value.item(), n + len(x)
+            if with_gradient:
+                torch._foreach_add_(sums, torch.autograd.grad(value, eta))
+            if n >= self.config.evidence_images:
+                break
+        for p, g in zip(eta, sums, strict=True):
+            p.grad = -g
+        return total * self.N / n
+
+    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """Return the optimisers.
+
+        Returns
+        -------
+        Mapping
+            Adam for the weights where it moves any, Rprop for the widths where they move.
+        """
+        made = {"weights": self.weights, "widths": self.widths}
+        return {name: optimizer for name, optimizer in made.items() if optimizer is not None}
+
+    def schedules(self) -> Sequence[Cosine]:
+        """Return the schedule of the weights; the widths follow none, so that only the bound can stop them.
+
+        Returns
+        -------
+        Sequence
+            Cosine where Adam moves any weights.
+        """
+        return self.cosines
+
+    def modules(self) -> Mapping[str, nn.Module]:
+        """Return the model, and the posterior with all it needs to go on.
+
+        Returns
+        -------
+        Mapping
+            Everything with a state.
+        """
+        if self.natural is not None:
+            return {"model": self.model, "posterior": self.natural}
+        posterior = {} if self.bound is None else {"posterior": self.bound.posterior}
+        return {"model": self.model, "likelihood": self.likelihood, **posterior}
+
+    def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
+        """Fit q once more with the views of evaluation; give every width its interval and verdict.
+
+        Parameters
+        ----------
+        batches
+            The training set.
+        rng
+            Where noise comes from.
+
+        Returns
+        -------
+        Findings
+            What was learned; for maximum likelihood, without interval, verdict or bound.
+        """
+        if self.natural is not None:
+            self._fit(batches, self.model.S_eval, FINAL_STEPS, rng)
+        if self.bound is None:
+            return Findings(widths_of(self.transform, "undecided"))
+        value = self.bound.value(batches(), rng)
+        if self.widths is None:
+            return Findings(widths_of(self.transform, "given"), value)
+        return Findings(judged(self.bound, batches, rng), value)
