@@ -1,8 +1,16 @@
-"""Every test keeps its hands off the user's data: a cache of its own, and no `$AUGURY_DATA`."""
+"""Every test keeps its hands off the user's data: a cache of its own, and no `$AUGURY_DATA`.
+
+The tests in `browser/` need a Chromium. Where there is none they are deselected, and the last line says so.
+"""
 
 import os
+from pathlib import Path
 
 import pytest
+
+from browser.chromium import find_chromium
+
+BROWSER = Path(__file__).parent / "browser"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -13,3 +21,21 @@ def own_cache(tmp_path_factory):
     yield
     os.environ.clear()
     os.environ.update(before)
+
+
+def pytest_collection_modifyitems(config, items):
+    if find_chromium() is None:
+        inside = [item for item in items if BROWSER in item.path.parents]
+        if inside:
+            config.hook.pytest_deselected(items=inside)
+            items[:] = [item for item in items if BROWSER not in item.path.parents]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    asked = [Path(str(arg).split("::")[0]).resolve() for arg in config.args]
+    if find_chromium() is None and any(place in (BROWSER, *BROWSER.parents) for place in asked):
+        terminalreporter.write_line(
+            "The browser tests (tests/browser) were deselected: no Chromium was found. "
+            "Install one (apt-get install chromium), or name one: AUGURY_CHROMIUM=/path/to/chromium.",
+            yellow=True,
+        )
