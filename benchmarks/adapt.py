@@ -1,6 +1,6 @@
 """What adapting to a new task costs beside learning its invariance from scratch: 1,000 coloured-rotated digits.
 
-    python benchmarks/adapt.py [--extractor runs/e] [--epochs 60] [--threads 1] [--write]
+    python benchmarks/adapt.py [--extractor runs/e] [--epochs 30] [--threads 1] [--write]
 
 LILA trains with its default network, widths and settings on the images of digit prediction; adaptation takes the same
 images, from an extractor that was pre-trained once (a short pre-training here, unless one is given; its time is shown
@@ -40,7 +40,9 @@ def run(given: argparse.Namespace) -> list[dict[str, object]]:
     data = load(name, variant="coloured_rotated", task="digit", subset=1000, seed=given.seed)
     adapted = [adapt(extractor, data, seed=given.seed).adaptation for _ in range(given.repeats)]
     best = min(adapted, key=lambda a: a.seconds)
-    learned = learn(data, method="lila", epochs=given.epochs, seed=given.seed).invariance
+    epochs = {} if given.epochs is None else {"epochs": given.epochs}
+    done = learn(data, method="lila", seed=given.seed, **epochs)
+    learned = done.invariance
     common = {"data": f"{name}, coloured-rotated digits, 1,000 images", "seed": given.seed}
     return [
         {
@@ -55,7 +57,7 @@ def run(given: argparse.Namespace) -> list[dict[str, object]]:
         {
             **common,
             "method": "lila",
-            "epochs": given.epochs,
+            "epochs": done.config.epochs,
             "model": learned.model,
             "seconds": round(learned.seconds, 1),
             "test_accuracy": learned.test_accuracy,
@@ -69,7 +71,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--extractor", help="folder or file of an extractor for [3, 28, 28]")
-    parser.add_argument("--epochs", type=int, default=60, help="LILA's")
+    parser.add_argument("--epochs", type=int, help="LILA's; its default unless told")
     parser.add_argument("--repeats", type=int, default=3, help="adaptations; the shortest counts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)

@@ -49,7 +49,7 @@ def test_json_holds_descriptor_score_bound_and_seconds(files, augury, tmp_path):
     )
     found = json.loads(out)
     assert code == 0, err
-    assert found["descriptor"]["right"] > 0.75 and found["descriptor"]["left"] < 0.5
+    assert found["descriptor"]["right"] > 0.75 and found["descriptor"]["left"] < 0.75
     assert found["score"] > 0.8 and found["scored_on"] == "test" and found["seconds"] > 0
     bound = found["bound"]
     assert abs(bound["total"] - bound["risk"] - bound["complexity"] - bound["choice"]) < 1e-9

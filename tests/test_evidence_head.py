@@ -197,7 +197,7 @@ def test_the_loss_at_the_best_head_and_its_gradient(make):
     C = 3 if y.ndim == 1 else 2
 
     def value(features):
-        return fit_loss(features, y, C, ridge=0.2, tolerance=TIGHT)[0]
+        return fit_loss(features, y, C, ridge=0.2, tolerance=TIGHT).value
 
     Z = normalised(x).Z
     if y.ndim == 1:

@@ -6,6 +6,7 @@ The value is differentiable in the features: at the optimum, with the head's own
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -52,6 +53,8 @@ class Head:
     """What they are then divided by: 1, or the targets' standard deviations."""
     warm: Warm | None
     """Where to begin next time."""
+    slope: Callable[[], Float[Tensor, "N d"]]
+    """Works out the derivative of the log evidence in the normalised features."""
 
     def linear(self) -> nn.Linear:
         """Return the head as a layer.
@@ -105,7 +108,7 @@ def fit_head(
     if len(y) < 2:
         raise InputError(f"a head needs at least two examples; got {len(y)}.")
     space = normalised(features)
-    rotated = basis(space.Z)
+    rotated = basis(space.Z, torch.float64 if regression else space.Z.dtype)
     if regression:
         return _gaussian(space, rotated, y)
     delta, alpha = (1.0, None) if warm is None else (warm.delta, warm.alpha)
@@ -114,7 +117,7 @@ def fit_head(
 
 
 def _softmax(space: Normalised, rotated: Basis, fit: SoftmaxFit) -> Head:
-    one = torch.ones(len(fit.Theta)).to(fit.Theta)
+    one = torch.ones(len(fit.Theta), dtype=torch.float64, device=fit.Theta.device)
     warm = Warm(fit.delta, fit.alpha)
     return _head(space, rotated, fit, fit.Theta[:, :-1], fit.Theta[:, -1], (0 * one, one), None, warm)
 
@@ -153,10 +156,14 @@ def _head(
     warm: Warm | None,
 ) -> Head:
     """Fold the normalisation of inputs and targets into the weights, and tie the evidence to the features."""
-    W = rotated.lift(rows).double()
+    W, b = rotated.lift(rows).double(), b.double()
+
+    def slope() -> Tensor:
+        return rotated.lift(fit.gradient())
+
     value = torch.tensor(fit.value, dtype=torch.float64, device=W.device)
     if space.Z.requires_grad:
-        value = value + along(space.Z, rotated.lift(fit.gradient()))
+        value = value + along(space.Z, slope())
     weight = targets[1][:, None] * W / float(space.scale.detach())
     return Head(
         log_evidence=value,
@@ -169,6 +176,7 @@ def _head(
         centre=targets[0],
         scale=targets[1],
         warm=warm,
+        slope=slope,
     )
 
 

@@ -61,7 +61,7 @@ def normalised(features: Float[Tensor, "N d"]) -> Normalised:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Features in the basis of their principal directions, in float64."""
+    """Features in the basis of their principal directions."""
 
     Z: Float[Tensor, "N r"]
     """Rotated features; the columns are orthogonal."""
@@ -86,24 +86,26 @@ class Basis:
             The same in the original coordinates.
         """
         if self.V is not None:
-            return rows @ self.V.T
+            return rows.to(self.V) @ self.V.T
         # V = Z0^T U a^-1/2 with U = Z a^-1/2, so that V itself, which is large, need not be made.
         return ((rows / self.a) @ self.Z.T).to(self.original) @ self.original
 
 
 @torch.no_grad()
-def basis(Z: Float[Tensor, "N d"]) -> Basis:
+def basis(Z: Float[Tensor, "N d"], dtype: torch.dtype = torch.float64) -> Basis:
     """Return features in the basis of their principal directions.
 
     Parameters
     ----------
     Z
         Centred features.
+    dtype
+        Of what comes back.
 
     Returns
     -------
     Basis
-        One eigendecomposition, of the smaller Gram matrix.
+        One eigendecomposition, of the smaller Gram matrix, in float64.
     """
     Z = Z.detach()
     N, d = Z.shape
@@ -111,5 +113,6 @@ def basis(Z: Float[Tensor, "N d"]) -> Basis:
     keep = values > RELATIVE * max(N, d) * values[-1].clamp_min(0)
     a, vectors = values[keep], vectors[:, keep]
     if d < N:
-        return Basis(Z.double() @ vectors, a, Z, vectors)
-    return Basis(vectors * a.sqrt(), a, Z, None)
+        V = vectors.to(dtype)
+        return Basis(Z.to(dtype) @ V, a.to(dtype), Z, V)
+    return Basis((vectors * a.sqrt()).to(dtype), a.to(dtype), Z, None)

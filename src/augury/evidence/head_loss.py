@@ -6,12 +6,27 @@ A small ridge, because separable classes have no optimum without; the loss is cr
 of standardised targets. At the optimum the derivative in the features is that of the loss alone (envelope theorem).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from augury.evidence.head import Warm, along, standard
 from augury.evidence.head_basis import basis, normalised
 from augury.evidence.head_softmax import problem
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The loss of the best head on features."""
+
+    value: Float[Tensor, ""]
+    """Minus the loss, summed over examples, the ridge's share included; differentiable in the features."""
+    warm: Warm | None
+    """Where to begin next time."""
+    slope: Callable[[], Float[Tensor, "N d"]]
+    """Works out the derivative in the normalised features."""
 
 
 def fit_loss(
@@ -22,8 +37,8 @@ def fit_loss(
     ridge: float,
     warm: Warm | None = None,
     tolerance: float = 1e-2,
-) -> tuple[Float[Tensor, ""], Warm | None]:
-    """Return minus the loss at the best head, summed over examples, the ridge's share included.
+) -> Loss:
+    """Solve the head and return its loss.
 
     Parameters
     ----------
@@ -42,23 +57,29 @@ def fit_loss(
 
     Returns
     -------
-    tuple
-        The value, differentiable in the features; where to begin next time.
+    Loss
+        Its value and derivative.
     """
     space = normalised(features)
-    rotated = basis(space.Z)
+    again = None
     if y.is_floating_point():
+        rotated = basis(space.Z)
         centre, scale = standard(y.double())
         targets = (y.double() - centre) / scale
         W = (targets.T @ rotated.Z) / (rotated.a + ridge)
         E = targets - rotated.Z @ W.T
-        value, again = -(E.square().sum() + ridge * W.square().sum()) / 2, None
+        value = -(E.square().sum() + ridge * W.square().sum()) / 2
     else:
+        rotated = basis(space.Z, space.Z.dtype)
         head = problem(rotated, y, n_outputs, ridge)
         zero = head.Z.new_zeros(n_outputs, head.Z.shape[1])
         Theta = head.solve(zero if warm is None else warm.alpha.T @ head.Z, tolerance)
         E, W = head.Y - head.probabilities(Theta), Theta[:, :-1]
         value, again = head.value(Theta), Warm(ridge, E / ridge)
+
+    def slope() -> Tensor:
+        return rotated.lift(E @ W)
+
     if space.Z.requires_grad:
-        value = value + along(space.Z, rotated.lift(E @ W))
-    return value, again
+        value = value + along(space.Z, slope())
+    return Loss(value, again, slope)

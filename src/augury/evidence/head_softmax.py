@@ -138,7 +138,7 @@ def at_precision(head: Softmax, delta: float, start: Float[Tensor, "C r"], toler
     v = head.solve_curved(T.T @ head.Z, P, math.sqrt(tolerance) / 10)
     slope = (share.sum() - delta * Theta[:, :-1].square().sum()) / 2
     slope = slope - delta * (v[:, :-1] * Theta[:, :-1]).sum()
-    value = head.value(Theta) - (1 + x * g).log().sum() / 2
+    value = head.value(Theta) - (x * g).log1p().sum() / 2
     return SoftmaxFit(head, Theta, P, delta, float(value), float(slope), float(share.sum()), v, T, g)
 
 

@@ -8,12 +8,16 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from augury.evidence.head import Warm, fit_head
-from augury.evidence.head_loss import fit_loss
+from augury.evidence.head import Head, Warm, along, fit_head
+from augury.evidence.head_basis import normalised
+from augury.evidence.head_loss import Loss, fit_loss
 from augury.methods.adapt.settings import AdaptConfig
 
 if TYPE_CHECKING:
     from augury.models.hyper import HyperExtractor
+
+KEPT = 4
+"""Solved heads that are kept: each holds a matrix of the size of the features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +28,6 @@ class Point:
     """The descriptor."""
     value: float
     """How good it is."""
-    slope: Float[Tensor, " K"] | None
-    """Its derivative, where it was asked for."""
 
 
 class Objective:
@@ -57,42 +59,78 @@ class Objective:
         self.warm: Warm | None = None
         self.points: list[Point] = []
         self.tell: Callable[[Point], None] | None = None
+        self._solved: list[tuple[Point, Head | Loss]] = []
 
-    def at(self, i: Float[Tensor, " K"], slope: bool = False) -> Point:
+    def at(self, i: Float[Tensor, " K"]) -> Point:
         """Return the objective at a descriptor, from memory where it was met before.
 
         Parameters
         ----------
         i
             The descriptor.
-        slope
-            Whether to differentiate in it.
 
         Returns
         -------
         Point
-            Value and derivative.
+            Its value.
         """
-        met = (p for p in self.points if torch.equal(p.i, i) and (p.slope is not None or not slope))
-        if (known := next(met, None)) is not None:
+        if (known := next((p for p in self.points if torch.equal(p.i, i)), None)) is not None:
             return known
-        i = i.detach().clone().requires_grad_(slope)
-        with torch.set_grad_enabled(slope):
-            value = self._value(self.extractor(self.x, i))
-        found = torch.autograd.grad(value, i)[0] if slope else None
-        point = Point(i.detach(), float(value.detach()), found)
+        with torch.no_grad():
+            found = self._fit(self.extractor(self.x, i))
+        value = found.log_evidence if isinstance(found, Head) else found.value
+        point = Point(i.detach().clone(), float(value))
         self.points.append(point)
+        # The heads worth keeping are those that a climb may start from: the best so far.
+        self._solved = sorted([*self._solved, (point, found)], key=lambda pair: -pair[0].value)[:KEPT]
         if self.tell is not None:
             self.tell(point)
         return point
 
-    def _value(self, features: Float[Tensor, "N d"]) -> Float[Tensor, ""]:
+    def slope(self, point: Point) -> Float[Tensor, " K"]:
+        """Return the derivative at a descriptor; its head is not solved again if it was among the best.
+
+        Parameters
+        ----------
+        point
+            Where.
+
+        Returns
+        -------
+        Tensor
+            The derivative in every entry.
+        """
+        i = point.i.clone().requires_grad_()
+        with torch.enable_grad():
+            features = self.extractor(self.x, i)
+            found = self.solved(point.i) or self._fit(features.detach())
+            value = along(normalised(features).Z, found.slope())
+        return torch.autograd.grad(value, i)[0]
+
+    def solved(self, i: Float[Tensor, " K"]) -> Head | Loss | None:
+        """Return the head that was solved at a descriptor, if it is still there.
+
+        Parameters
+        ----------
+        i
+            The descriptor.
+
+        Returns
+        -------
+        Head, Loss or None
+            What was found.
+        """
+        return next((found for point, found in self._solved if torch.equal(point.i, i)), None)
+
+    def _fit(self, features: Float[Tensor, "N d"]) -> Head | Loss:
         tolerance = self.config.tolerance
+        found: Head | Loss
         if self.config.criterion == "evidence":
-            head = fit_head(features, self.y, self.n_outputs, warm=self.warm, tolerance=tolerance)
-            self.warm = head.warm
-            return head.log_evidence
-        value, self.warm = fit_loss(
-            features, self.y, self.n_outputs, ridge=self.config.ridge, warm=self.warm, tolerance=tolerance
-        )
-        return value
+            found = fit_head(features, self.y, self.n_outputs, warm=self.warm, tolerance=tolerance)
+        else:
+            ridge = self.config.ridge
+            found = fit_loss(
+                features, self.y, self.n_outputs, ridge=ridge, warm=self.warm, tolerance=tolerance
+            )
+        self.warm = found.warm
+        return found

@@ -12,7 +12,7 @@ from augury.adaptation import Adaptation, Bound
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.evidence.bound import bounded_loss
-from augury.evidence.head import Head, Warm, fit_head
+from augury.evidence.head import Head, fit_head
 from augury.methods.adapt.scores import held_out, passed, score
 from augury.methods.adapt.settings import AdaptConfig
 
@@ -31,7 +31,7 @@ class Readout:
     """Of the training inputs."""
 
 
-def read_out(encoder: nn.Module, data: Dataset, config: AdaptConfig, warm: Warm | None = None) -> Readout:
+def read_out(encoder: nn.Module, data: Dataset, config: AdaptConfig, known: object = None) -> Readout:
     """Fit a head to all training examples.
 
     Parameters
@@ -42,8 +42,8 @@ def read_out(encoder: nn.Module, data: Dataset, config: AdaptConfig, warm: Warm 
         The task.
     config
         Tolerance and device.
-    warm
-        Where to begin.
+    known
+        The head for these very features, if it was solved before; anything else counts as not.
 
     Returns
     -------
@@ -52,7 +52,9 @@ def read_out(encoder: nn.Module, data: Dataset, config: AdaptConfig, warm: Warm 
     """
     features = passed(encoder, data.x_train)
     y = data.y_train.to(features.device)
-    head = fit_head(features, y, data.n_outputs, warm=warm, tolerance=config.tolerance)
+    head = known if isinstance(known, Head) else None
+    if head is None:
+        head = fit_head(features, y, data.n_outputs, tolerance=config.tolerance)
     return Readout(nn.Sequential(encoder, head.linear()).eval().requires_grad_(False), head, features)
 
 

@@ -109,8 +109,8 @@ def _adapted(
                 objective, choose_descriptor(objective, net.K, net.descriptor([0.0] * net.K)).i, levels
             )
         encoder = net.materialise(i)
-    whole = len(x) == len(data.x_train) and config.criterion == "evidence"
-    found = read_out(encoder, data, config, objective.warm if whole else None)
+    whole = len(x) == len(data.x_train)
+    found = read_out(encoder, data, config, objective.solved(i) if whole else None)
     adaptation = record(
         found,
         data,

@@ -18,7 +18,7 @@ ALL_CORNERS = 4
 """Largest K for which every corner is a start."""
 SHORTEST = 0.02
 """A climb ends where its step becomes shorter."""
-LEAST = 0.25
+LEAST = 1.0
 """Nats: a climb ends where less evidence than this is to be gained, since so little tells no descriptors apart."""
 FINE = 1001
 """Levels of a descriptor that is called continuous: it is written with three digits, and counted so in the bound."""
@@ -93,26 +93,27 @@ def climb(objective: Objective, start: Float[Tensor, " K"], config: AdaptConfig)
     Point
         The best that was met.
     """
-    best, rate = objective.at(start, slope=True), config.rate
+    best, rate = objective.at(start), config.rate
+    inwards = _inwards(objective, best)
     least = LEAST if config.criterion == "evidence" else config.tolerance
     for _ in range(config.steps):
-        inwards = _inwards(best)
         size = float(inwards.abs().max())
         if rate < SHORTEST or size * rate < least:
             break
-        there = objective.at((best.i + rate / size * inwards).clamp(0, 1), slope=True)
+        there = objective.at((best.i + rate / size * inwards).clamp(0, 1))
         if there.value > best.value:
             best, rate = there, min(1.0, 1.5 * rate)
+            inwards = _inwards(objective, best)
         else:
             rate /= 2
     return best
 
 
-def _inwards(point: Point) -> Tensor:
+def _inwards(objective: Objective, point: Point) -> Tensor:
     """Return the derivative without what points out of the cube."""
-    assert point.slope is not None
-    outwards = ((point.i <= 0) & (point.slope < 0)) | ((point.i >= 1) & (point.slope > 0))
-    return torch.where(outwards, torch.zeros_like(point.slope), point.slope)
+    slope = objective.slope(point)
+    outwards = ((point.i <= 0) & (slope < 0)) | ((point.i >= 1) & (slope > 0))
+    return torch.where(outwards, torch.zeros_like(slope), slope)
 
 
 def to_levels(objective: Objective, i: Float[Tensor, " K"], levels: int) -> Float[Tensor, " K"]:
