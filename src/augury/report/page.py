@@ -1,14 +1,18 @@
 """From folders to one HTML file."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from augury import __version__
 from augury.core.errors import InputError
 from augury.core.files import write_text
 from augury.report.read import Adapted, Audited, Found, Run, read
 from augury.training.run_folder import REPORT
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 COMPARISON = "comparison.html"
 """Where the page of several runs goes, unless told."""
@@ -94,6 +98,11 @@ def render(found: Sequence[Found]) -> str:
 
 
 def _fill(template: str, values: dict[str, Any]) -> str:
+    return _environment().get_template(template).render(version=__version__, **values)
+
+
+@cache
+def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -104,7 +113,6 @@ def _fill(template: str, values: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    own = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")}
-    return environment.get_template(template).render(
-        version=__version__, style=own["page.css"], script=own["page.js"], **values
-    )
+    for name, file in (("style", "page.css"), ("script", "page.js")):
+        environment.globals[name] = Markup((TEMPLATES / file).read_text(encoding="utf-8"))
+    return environment

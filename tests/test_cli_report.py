@@ -1,0 +1,144 @@
+"""`augury report` and `augury compare` as a user meets them, and the reports that learn and audit leave."""
+
+import json
+import webbrowser
+
+import numpy as np
+import pytest
+
+from augury.cli.main import main
+from report_doubles import NASTY, adapted_folder, audit_folder, learned_run
+from test_cli_start import run as run_apart
+from test_report_page import parsed
+
+
+@pytest.fixture
+def augury(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["augury", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_a_run_gets_its_report_and_says_where(augury, tmp_path):
+    learned_run(tmp_path / "runs" / "a")
+    code, out, _ = augury("report", "runs/a")
+    assert code == 0 and out.strip() == "runs/a/report.html"
+    assert "The labels survive" in (tmp_path / "runs/a/report.html").read_text()
+
+
+def test_several_go_to_one_page(augury, tmp_path):
+    for make, name in ((learned_run, "a"), (audit_folder, "b"), (adapted_folder, "c")):
+        make(tmp_path / name)
+    assert augury("report", "a", "b", "c")[1].strip() == "comparison.html"
+    assert augury("report", "a", "b", "--out", "d/both.html")[0] == 0
+    assert "Side by side" in (tmp_path / "d" / "both.html").read_text()
+
+
+def test_it_opens_where_asked_and_says_where_it_cannot(augury, tmp_path, monkeypatch):
+    learned_run(tmp_path / "a")
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: shown.append(url) or len(shown) == 1)
+    code, _, err = augury("report", "a", "--open")
+    assert code == 0 and err == "" and shown == [(tmp_path / "a" / "report.html").as_uri()]
+    assert "open the file by hand" in augury("report", "a", "--open")[2]
+
+
+def test_compare_shows_a_table_json_and_a_page(augury, tmp_path):
+    learned_run(tmp_path / "a"), learned_run(tmp_path / "b", test_accuracy=0.5)
+    code, out, _ = augury("compare", "a", "b")
+    assert code == 0 and "86.7 %" in out and "50.0 %" in out and "rotation" in out and NASTY[:8] in out
+    code, out, err = augury("compare", "a", "b", "--json", "--out", "both.html")
+    found = json.loads(out)
+    assert [run["record"]["test_accuracy"] for run in found["runs"]] == [0.8667, 0.5] and found[
+        "remarks"
+    ] == []
+    assert "both.html" in err and (tmp_path / "both.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["report", "nowhere"], "no such folder"),
+        (["report", "."], "holds no run"),
+        (["report", "a", "--out", "a.pdf"], "must be an .html file"),
+        (["report", "a", "--out", "mine.html"], "not overwritten"),
+        (["report"], "RUN..."),
+        (["compare", "a"], "at least two runs"),
+        (["compare", "a", "nowhere"], "no such folder"),
+        (["compare", "a", "a", "--out", "mine.html"], "not overwritten"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_mistakes_get_a_message_and_exit_code_2(augury, tmp_path, arguments, says):
+    learned_run(tmp_path / "a")
+    (tmp_path / "mine.html").write_text("mine")
+    code, out, err = augury(*arguments)
+    assert code == 2 and says in err and "Traceback" not in err and out == ""
+    assert (tmp_path / "mine.html").read_text() == "mine"
+
+
+def test_neither_loads_torch(tmp_path):
+    learned_run(tmp_path / "a"), audit_folder(tmp_path / "b")
+    for arguments in (
+        ["report", "a"],
+        ["report", "b"],
+        ["compare", "a", "b", "--out", "c.html"],
+        ["report", "--help"],
+    ):
+        process = run_apart(*arguments, cwd=tmp_path)
+        assert process.returncode == 0 and process.stderr.endswith("without torch\n"), process.stderr
+
+
+@pytest.fixture
+def npz(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.random((40, 8, 8), dtype=np.float32), np.arange(40) % 3
+    np.savez(tmp_path / "digits.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
+    return "digits.npz"
+
+
+QUICK = (
+    *("--epochs", 2, "--samples", 2, "--batch", 10, "--set", "samples_eval=2"),
+    *("--model", "mlp5", "-g", "rotation"),
+)
+FEW = ("-g", "C4", "--no-corruptions", "--images", 6)
+
+
+def test_learn_and_audit_leave_their_reports(augury, npz, tmp_path):
+    code, out, _ = augury("learn", npz, *QUICK, "--run", "runs/a", "--overwrite", "--json", "-q")
+    assert code == 0 and json.loads(out)["report"] == "runs/a/report.html"
+    html = (tmp_path / "runs/a/report.html").read_text()
+    text = parsed(html).text
+    for words in ("without:", "Walk through an orbit", "Where it errs", "Test accuracy", "Log evidence"):
+        assert words in text
+    assert "augury learn digits.npz --epochs 2" in text and "--overwrite" not in text
+    assert '"name": "plain"' in html and (tmp_path / "runs/a/views/beside.json").is_file()
+    code, out, err = augury("audit", "runs/a", npz, *FEW)
+    assert code == 0 and "runs/audit-a-C4/report.html" in err
+    text = parsed((tmp_path / "runs/audit-a-C4/report.html").read_text()).text
+    for words in ("saliency of the input", "Worst cases", "Spectrum", "augury audit runs/a digits.npz -g C4"):
+        assert words in text
+    code, _, err = augury("audit", "runs/a", npz, *FEW, "-q", "--out", "runs/audit-a-C4")
+    assert code == 2 and "already exists" in err
+    again = ("audit", "runs/a", npz, *FEW, "-q", "--json", "--out", "runs/audit-a-C4", "--overwrite")
+    code, out, _ = augury(*again)
+    assert code == 0 and json.loads(out)["report"] == "runs/audit-a-C4/report.html"
+
+
+@pytest.mark.parametrize(
+    ("out", "says"), [("runs/a", "already exists"), ("digits.npz/x", "there is a file at")]
+)
+def test_an_audit_does_not_write_over_other_things(augury, npz, tmp_path, out, says):
+    learned_run(tmp_path / "runs" / "a")
+    code, _, err = augury("audit", "runs/a", npz, "-g", "C4", "--out", out, "--overwrite")
+    assert code == 2 and says in err and "Traceback" not in err
