@@ -1,85 +1,102 @@
 """What `augury learn` does once its options are known to be sound; loads torch."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from augury.cli.asked import Asked
 from augury.cli.bars import LiveBar
 from augury.cli.console import err, out, print_json
 from augury.cli.reporting import leave_report
 from augury.cli.tables import summary
+from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.methods.learn import Learned, learn
+from augury.methods.learn import learn
 from augury.models.orbit import OrbitAverage
 from augury.records import Invariance
 from augury.training.exhibit import leave_beside
+from augury.training.progress import Progress
 from augury.training.run_folder import BASELINE, RunFolder
+from augury.training.tensorboard import TensorBoard
 
 
-@dataclass(frozen=True)
-class Request:
-    """All that was asked for."""
-
-    source: str
-    """The data."""
-    reading: dict[str, Any]
-    """How to read them: keywords of `load`."""
-    method: str
-    """The method."""
-    settings: dict[str, Any]
-    """Fields of `LearnConfig`, the network's name among them."""
-    folder: Path
-    """The run's folder."""
-    overwrite: bool
-    """Replace a run that stands there."""
-    resume: bool
-    """Continue a run that stands there."""
-
-
-def carry_out(request: Request, *, baseline: bool, as_json: bool, quiet: bool) -> None:
+def carry_out(
+    asked: Asked, folder: Path, *, overwrite: bool, resume: bool, as_json: bool, quiet: bool
+) -> None:
     """Read the data, train, and show what was learned.
 
     Parameters
     ----------
-    request
+    asked
         What was asked for.
-    baseline
-        Train the plain network too.
+    folder
+        The run's folder.
+    overwrite, resume
+        What to do with a run that stands there.
     as_json
         Print one JSON object instead of tables.
     quiet
         No progress, no remarks.
     """
-    data = _read(request, quiet)
-    learned = _train(request, data, request.method, request.settings, request.folder, quiet)
+    watch = _watchers(asked, quiet)
+    data = read(asked, quiet)
+    settings, again = settings_for(asked, data), {"overwrite": overwrite, "resume": resume}
+    learned = learn(data, method=asked.method, run=folder, callbacks=watch(""), **again, **settings)
     runs = [learned.invariance]
-    if baseline:
+    if asked.baseline:
         shared = {name: getattr(learned.config, name) for name in SHARED}
-        plain = _train(request, data, "plain", shared, request.folder / BASELINE, quiet)
+        plain = learn(
+            data, method="plain", run=folder / BASELINE, callbacks=watch(BASELINE), **again, **shared
+        )
         with_evidence = replace(runs[0], log_evidence_without=plain.invariance.log_evidence)
-        RunFolder(request.folder).write_invariance(with_evidence)
+        RunFolder(folder).write_invariance(with_evidence)
         runs = [with_evidence, plain.invariance]
         if isinstance(learned.model, OrbitAverage):
-            leave_beside(request.folder, "plain", plain.model, learned.model.transform, data)
-    report = leave_report(request.folder)
+            leave_beside(folder, "plain", plain.model, learned.model.transform, data)
+    report = leave_report(folder)
     if as_json:
         print_json(as_object(runs, len(data.skipped), report))
         return
     out.print(summary(runs))
     if not quiet:
-        out.print(f"The run is in {request.folder}, its report in {report}", highlight=False, soft_wrap=True)
+        out.print(f"The run is in {folder}, its report in {report}", highlight=False, soft_wrap=True)
 
 
-def _read(request: Request, quiet: bool) -> Dataset:
+def _watchers(asked: Asked, quiet: bool) -> Callable[[str], list[Progress]]:
+    """Return what makes the callbacks of a run: a bar, and TensorBoard's files in a folder of that name."""
+
+    def make(name: str) -> list[Progress]:
+        bar: list[Progress] = [] if quiet else [LiveBar(err)]
+        return bar if asked.tensorboard is None else [*bar, TensorBoard(asked.tensorboard / name)]
+
+    return make
+
+
+def read(asked: Asked, quiet: bool) -> Dataset:
+    """Read the data, and say how far it is.
+
+    Parameters
+    ----------
+    asked
+        Which data, and how.
+    quiet
+        Say nothing.
+
+    Returns
+    -------
+    Dataset
+        The data.
+    """
     if quiet:
-        return load(request.source, **request.reading)
-    with err.status(f"reading {request.source}") as status:
+        return load(asked.data, **asked.reading)
+    with err.status(f"reading {asked.data}") as status:
 
         def show(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)
 
-        data = load(request.source, progress=show, **request.reading)
+        data = load(asked.data, progress=show, **asked.reading)
     if data.skipped:
         count = "1 file" if len(data.skipped) == 1 else f"{len(data.skipped)} files"
         err.print(
@@ -88,6 +105,30 @@ def _read(request: Request, quiet: bool) -> Dataset:
             soft_wrap=True,
         )
     return data
+
+
+def settings_for(asked: Asked, data: Dataset) -> dict[str, Any]:
+    """Return the settings of the run; those of a policy are known only when the inputs are.
+
+    Parameters
+    ----------
+    asked
+        What was asked for.
+    data
+        The data.
+
+    Returns
+    -------
+    dict
+        Fields of `LearnConfig`.
+    """
+    policy = asked.policy
+    if policy is None:
+        return asked.settings
+    if policy.kind != data.kind:
+        raise InputError(f"the policy is for data of kind '{policy.kind}'; these are of kind '{data.kind}'.")
+    own = {"generators": tuple(policy.widths), "widths": policy.widths_for(data.input_shape)}
+    return {**asked.settings, **own, "sampling": asked.settings.get("sampling", policy.sampling)}
 
 
 SHARED = (
@@ -117,20 +158,6 @@ SHARED = (
     "evaluate_images",
 )
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
-
-
-def _train(
-    request: Request, data: Dataset, method: str, settings: dict[str, Any], folder: Path, quiet: bool
-) -> Learned:
-    return learn(
-        data,
-        method=method,
-        run=folder,
-        overwrite=request.overwrite,
-        resume=request.resume,
-        callbacks=() if quiet else (LiveBar(err),),
-        **settings,
-    )
 
 
 def as_object(runs: list[Invariance], skipped: int, report: Path) -> dict[str, Any]:

@@ -18,6 +18,10 @@ from augury.cli.compare import HELP as COMPARE_HELP
 from augury.cli.compare import compare
 from augury.cli.console import say_error
 from augury.cli.data import app as data_app
+from augury.cli.doctor import HELP as DOCTOR_HELP
+from augury.cli.doctor import doctor
+from augury.cli.export import HELP as EXPORT_HELP
+from augury.cli.export import export
 from augury.cli.learn import HELP, learn
 from augury.cli.report import HELP as REPORT_HELP
 from augury.cli.report import report
@@ -32,11 +36,13 @@ Learn which transformations leave the labels of a data set alone, and how far, w
 augury data list                          what data there are
 augury learn mnist5k --variant rotated    learn the rotation planted in real digits
 augury learn my_photos/                   a folder of images, one sub-folder per class
+augury doctor my_photos/                  would an invariance be found in them?
+augury export runs/a --to kornia          what was learned, as code
 """
 
 EXIT_CODES = """
 Exit codes: 0 done; 1 a fault of Augury's own; 2 something given does not fit, or the run could not go on;
-130 interrupted.
+3 an answer that was asked about is no (audit's limits, doctor); 130 interrupted.
 """
 
 app = typer.Typer(
@@ -44,7 +50,6 @@ app = typer.Typer(
     help=INTRODUCTION,
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,10 +58,12 @@ app.command(help=HELP, epilog=EXIT_CODES)(learn)
 app.command(help=AUDIT_HELP, epilog=EXIT_CODES)(audit)
 app.command(help=AMORTIZE_HELP, epilog=EXIT_CODES)(amortize)
 app.command(help=ADAPT_HELP, epilog=EXIT_CODES)(adapt)
+app.command(help=EXPORT_HELP, epilog=EXIT_CODES)(export)
 app.command(help=REPORT_HELP, epilog=EXIT_CODES)(report)
 app.command(help=COMPARE_HELP, epilog=EXIT_CODES)(compare)
 app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
 app.command(help=BENCH_HELP, epilog=EXIT_CODES)(bench)
+app.command(help=DOCTOR_HELP, epilog=EXIT_CODES)(doctor)
 app.add_typer(data_app, name="data")
 
 
@@ -79,7 +86,7 @@ def _common(
 def main() -> None:
     """Run the command line: an `AuguryError` becomes a message and exit code 2, without a traceback."""
     try:
-        app()
+        app(prog_name="augury")
     except AuguryError as error:
         say_error(error)
         sys.exit(2)

@@ -1,0 +1,93 @@
+"""What `augury doctor` does with data; loads torch."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from augury.bench.recovery import Recovery, epochs_within, plant, recover
+from augury.cli.bars import LiveBar
+from augury.cli.console import err
+from augury.cli.tables import widths_table
+from augury.core.errors import InputError
+from augury.data.load import load
+
+STYLES = {"recovered": "bold green", "partly recovered": "bold yellow"}
+
+
+def examine(
+    source: str,
+    reading: dict[str, Any],
+    what: str | None,
+    images: int,
+    epochs: int | None,
+    seconds: float,
+    control: bool,
+    asked: dict[str, Any],
+    quiet: bool,
+) -> Recovery:
+    """Read the data, plant, learn and judge.
+
+    Parameters
+    ----------
+    source, reading
+        The data, and how to read them.
+    what
+        What to plant.
+    images
+        Training examples to use; all where there are fewer.
+    epochs, seconds
+        The budget; seconds where no epochs are given.
+    control
+        Learn from the data as they are, too.
+    asked
+        Model, method, settings.
+    quiet
+        No progress bar.
+
+    Returns
+    -------
+    Recovery
+        What came of it.
+    """
+    data = load(source, **reading)
+    if data.planted:
+        raise InputError(
+            f"these data carry a planted truth already ({', '.join(data.planted)}); give plain data."
+        )
+    if len(data.x_train) > images:
+        data = data.subset(images, asked["seed"])
+    if epochs is None:
+        epochs = epochs_within(plant(data, what, asked["seed"]), seconds, 2 if control else 1, **asked)
+    return recover(
+        data,
+        what,
+        control=control,
+        callbacks=lambda: () if quiet else (LiveBar(err),),
+        **asked,
+        epochs=epochs,
+    )
+
+
+def verdict(recovery: Recovery) -> RenderableType:
+    """Return the verdict for a person.
+
+    Parameters
+    ----------
+    recovery
+        What came of it.
+
+    Returns
+    -------
+    RenderableType
+        The words, then the widths.
+    """
+    style = STYLES.get(recovery.verdict, "bold red")
+    budget = f"{recovery.images} examples, {recovery.epochs} epochs, {recovery.seconds:.0f} seconds"
+    return Group(
+        "",
+        f"[{style}]{recovery.verdict}[/] by {recovery.method} with {recovery.model} ({budget})",
+        recovery.why,
+        recovery.advice,
+        "",
+        widths_table(recovery.learned),
+    )

@@ -1,0 +1,126 @@
+"""What Augury finds around it: versions, cores, memory, devices, data."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from rich.table import Table
+
+from augury import __version__
+from augury.data.catalog import cache_dir, data_dirs, listing
+
+PACKAGES = ("torch", "numpy", "safetensors", "typer", "mlxtend")
+OPTIONAL = (
+    "kornia",
+    "torchvision",
+    "albumentations",
+    "tensorboard",
+    "captum",
+    "lightning-fabric",
+    "scikit-learn",
+)
+
+
+def environment() -> dict[str, Any]:
+    """Return what there is; loads torch.
+
+    Returns
+    -------
+    dict
+        Plain data.
+    """
+    import torch
+
+    pages = ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES")
+    total, free = (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf(p) if hasattr(os, "sysconf") else None for p in pages
+    )
+    devices = ["cpu"] + [
+        f"cuda:{k} ({torch.cuda.get_device_name(k)})" for k in range(torch.cuda.device_count())
+    ]
+    devices += ["mps"] if torch.backends.mps.is_available() else []
+    return {
+        "augury": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: found(name) for name in PACKAGES},
+        "optional": {name: found(name) for name in OPTIONAL},
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "memory_bytes": total,
+        "memory_free_bytes": free,
+        "devices": devices,
+        "data_folders": list(map(str, data_dirs())),
+        "cache": str(cache_dir()),
+        "data_sets": {line.name: line.found for line in listing()},
+    }
+
+
+def found(package: str) -> str | None:
+    """Return the version of a package.
+
+    Parameters
+    ----------
+    package
+        Its name.
+
+    Returns
+    -------
+    str or None
+        The version; None where it is not installed.
+    """
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def environment_table(facts: dict[str, Any]) -> Table:
+    """Return the environment for a person.
+
+    Parameters
+    ----------
+    facts
+        What `environment` gave.
+
+    Returns
+    -------
+    Table
+        A line for each.
+    """
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    there = {k: v for k, v in facts["data_sets"].items() if v}
+    memory = " of ".join(gigabytes(facts[k]) for k in ("memory_free_bytes", "memory_bytes"))
+    rows = {
+        "augury": f"{facts['augury']}, Python {facts['python']}, {facts['platform']}",
+        "packages": ", ".join(f"{name} {v or 'missing'}" for name, v in facts["packages"].items()),
+        "optional": ", ".join(f"{name} {v or '-'}" for name, v in facts["optional"].items()),
+        "processor": f"{facts['cores']} cores, {facts['threads']} threads in use by torch",
+        "memory": f"{memory} free",
+        "devices": ", ".join(facts["devices"]),
+        "data": f"{', '.join(there)} (looked in {', '.join(facts['data_folders'])})",
+    }
+    for name, value in rows.items():
+        table.add_row(f"[bold]{name}[/]", value)
+    return table
+
+
+def gigabytes(size: int | None) -> str:
+    """Write a size in memory.
+
+    Parameters
+    ----------
+    size
+        Bytes.
+
+    Returns
+    -------
+    str
+        In MB below one GB, else in GB.
+    """
+    if size is None:
+        return "unknown"
+    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"

@@ -1,0 +1,259 @@
+"""What a run will cost, from a few of its own steps: nothing is written, nothing is kept.
+
+    seconds = epochs * (steps of an epoch) * step + climbs * climb + end + scores
+
+A step and a climb of the evidence are timed on the real network and the real data. The end (an interval for each of K
+widths by two gradients of the evidence, and the evidence over all N data) is reckoned in climbs: 2 K + N / images.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+from torch import nn
+
+from augury.methods.prepare import Prepared, prepare
+from augury.records import Record
+from augury.training.batches import Batches
+from augury.training.config import DEFAULT_METHOD, LearnConfig
+from augury.training.evaluate import outputs_of
+from augury.training.learner import LOG_EVIDENCE
+from augury.training.streams import own_global_stream, streams
+from augury.transforms.base import Transform
+
+STEPS = 5
+"""Steps that are timed, after one that is not."""
+SCORED = 20
+"""Test inputs whose forward pass is timed."""
+
+
+@dataclass(frozen=True)
+class Costs(Record):
+    """Seconds of the parts of a run."""
+
+    step: float
+    """One training step."""
+    climb: float
+    """One step up the evidence; 0 for a method without."""
+    widths: int
+    """Widths that get an interval in the end; 0 for a method without."""
+    score: float
+    """The forward pass of one test input."""
+
+
+@dataclass(frozen=True)
+class Forecast(Record):
+    """What a run will do, and what it will take."""
+
+    method: str
+    """The method."""
+    model: str
+    """Name of the network."""
+    weights: int
+    """Its trainable parameters."""
+    data: str
+    """Where the data come from."""
+    train: int
+    """Training examples."""
+    test: int
+    """Test examples."""
+    widths: tuple[str, ...]
+    """What is learned, or given."""
+    epochs: int
+    """Passes over the data."""
+    steps: int
+    """Steps in an epoch."""
+    climbs: int
+    """Steps up the evidence in the whole run."""
+    device: str
+    """Where it trains."""
+    seconds: float
+    """About how long, tests included."""
+    memory: int | None
+    """Peak of this process so far in bytes, or of the GPU where it trains there; None where nobody knows."""
+    costs: Costs
+    """What the seconds are reckoned from."""
+
+
+def forecast(
+    data: Any,
+    model: str | nn.Module | None = None,
+    method: str = DEFAULT_METHOD,
+    *,
+    transform: Transform | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+    **settings: Any,
+) -> Forecast:
+    """Take a few steps of a run and say what all of it would cost; a module of the user's own is left trained.
+
+    Parameters
+    ----------
+    data, model, method, transform
+        As in `augury.learn`.
+    clock
+        Where the time comes from.
+    settings
+        Fields of `LearnConfig`.
+
+    Returns
+    -------
+    Forecast
+        What will be done, the memory and the time it takes.
+    """
+    ready = prepare(data, model, method, transform, settings)
+    with own_global_stream(ready.config.seed):
+        costs = measure(ready, clock)
+    config, N, own = ready.config, len(ready.data.x_train), ready.learner.transform
+    parameters = {id(p): p for m in ready.learner.modules().values() for p in m.parameters()}
+    widths = [] if own is None else list(own.parameters())
+    free = [p for p in parameters.values() if p.requires_grad and all(p is not w for w in widths)]
+    return Forecast(
+        method=config.method,
+        model=config.model or "",
+        weights=sum(p.numel() for p in free),
+        data=ready.data.source,
+        train=N,
+        test=len(ready.data.x_test),
+        widths=() if own is None else own.names,
+        epochs=config.epochs,
+        steps=steps_of(config, N),
+        climbs=climbs_of(config, N) if costs.climb else 0,
+        device=config.device,
+        seconds=total_seconds(config, N, len(ready.data.x_test), costs),
+        memory=peak_memory(config.device),
+        costs=costs,
+    )
+
+
+def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
+    """Time a few steps, a climb, and a few test inputs; the learner is changed by it.
+
+    Parameters
+    ----------
+    ready
+        A run that has not begun.
+    clock
+        Where the time comes from.
+
+    Returns
+    -------
+    Costs
+        Seconds of each.
+    """
+    config, data, learner = ready.config, ready.data, ready.learner
+    batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
+    rng = streams(config.seed)["views"]
+    for module in learner.modules().values():
+        module.train()
+    times = []
+    for _, (x, y) in zip(range(STEPS + 1), _endless(batches, rng), strict=False):
+        started = clock()
+        learner.train_step(x, y, rng)
+        times.append((clock() - started) / len(x))
+    started = clock()
+    found = learner.end_epoch(batches, config.epochs, rng)
+    climb = (
+        (clock() - started) / max(1, config.climbs(config.epochs, batches.N))
+        if LOG_EVIDENCE in found
+        else 0.0
+    )
+    some, own = data.x_test[:SCORED], learner.transform
+    started = clock()
+    if len(some):
+        outputs_of(learner.model, some)
+    score = (clock() - started) / max(1, len(some))
+    widths = 0 if own is None or not climb else len(own.specs)
+    return Costs(median(times[1:]) * min(config.batch, batches.N), climb, widths, score)
+
+
+def _endless(batches: Batches, rng: torch.Generator) -> Any:
+    while True:
+        yield from batches(rng)
+
+
+def steps_of(config: LearnConfig, N: int) -> int:
+    """Return the steps of an epoch.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    N
+        Training examples.
+
+    Returns
+    -------
+    int
+        Mini-batches, the last of which may be small.
+    """
+    return -(-N // config.batch)
+
+
+def climbs_of(config: LearnConfig, N: int) -> int:
+    """Return the steps up the evidence in a whole run.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    N
+        Training examples.
+
+    Returns
+    -------
+    int
+        All of them.
+    """
+    return sum(config.climbs(epoch, N) for epoch in range(1, config.epochs + 1))
+
+
+def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
+    """Return about how long a run takes.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    N, M
+        Training and test examples.
+    costs
+        What its parts take.
+
+    Returns
+    -------
+    float
+        Seconds.
+    """
+    training = config.epochs * (N / min(config.batch, N)) * costs.step
+    end = costs.climb * (2 * costs.widths + N / min(config.evidence_images, N))
+    scored = 2 * M  # after the last epoch, and of the one that is kept
+    if config.evaluate_every:
+        scored += (config.epochs // config.evaluate_every) * min(M, config.evaluate_images or M)
+    return training + climbs_of(config, N) * costs.climb + end + scored * costs.score
+
+
+def peak_memory(device: str) -> int | None:
+    """Return the most memory that was used so far.
+
+    Parameters
+    ----------
+    device
+        As torch names it.
+
+    Returns
+    -------
+    int or None
+        Bytes: of this process, or of the GPU.
+    """
+    if torch.device(device).type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
