@@ -44,6 +44,7 @@ PUBLIC = {
     "learn": "augury.methods.learn",
     "load": "augury.data.load",
     "swap_batchnorm": "augury.models.norms",
+    "write_report": "augury.report.page",
 }
 """Every public name and the module that holds it."""
 

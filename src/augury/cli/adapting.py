@@ -12,6 +12,7 @@ from rich.text import Text
 
 from augury.adaptation import INVARIANT, SENSITIVE, Adaptation
 from augury.cli.console import err, out, print_json
+from augury.cli.reporting import leave_report
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.adapt.run import Tell, adapt
@@ -66,12 +67,14 @@ def carry_out(request: Request, *, as_json: bool, quiet: bool) -> None:
             tell=tell,
             **request.settings,
         ).adaptation
+    report = None if request.folder is None else str(leave_report(request.folder))
     if as_json:
-        print_json({**found.to_json(), "skipped": len(data.skipped)})
+        print_json({**found.to_json(), "skipped": len(data.skipped), "report": report})
         return
     out.print(summary(found, data))
     if request.folder is not None and not quiet:
-        out.print(f"The adapted model is in {request.folder}", highlight=False, soft_wrap=True)
+        where = f"The adapted model is in {request.folder}, its report in {report}"
+        out.print(where, highlight=False, soft_wrap=True)
 
 
 @contextmanager

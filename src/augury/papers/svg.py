@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from augury.report.axes import Number, span, ticks
+
 WIDTH, HEIGHT = 230, 170
 """Of one panel, in pixels."""
 LEFT, RIGHT, TOP, BOTTOM = 42, 10, 24, 34
 COLOURS = ("#0072b2", "#56b4e9", "#d55e00", "#009e73", "#8fbf26", "#cc79a7", "#555555")
 """Of curves, told apart by people who do not see all colours."""
-Number = int | float
 Box = tuple[Number, Number, Number, Number]
 
 
@@ -133,37 +134,10 @@ def _text(x: Number, y: Number, words: str, anchor: str = "middle", turn: bool =
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>{escape(words)}</text>'
 
 
-def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
-    """Return round numbers between two numbers.
-
-    Parameters
-    ----------
-    low, high
-        The range.
-    most
-        How many at most.
-
-    Returns
-    -------
-    list
-        Multiples of 1, 2 or 5 times a power of ten.
-    """
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
-    first = math.ceil(low / step - 1e-9)
-    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _range(values: Sequence[Number]) -> tuple[Number, Number]:
-    low, high = min(values), max(values)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
 def _panel(panel: Panel, dx: int, dy: int, colours: dict[str, str]) -> str:
     xs = [math.log10(x) if panel.log_x else x for c in panel.curves for x in c.x] or [0.0]
     ys = [y for c in panel.curves for y in c.y] or [0.0]
-    box = (*_range(xs), *_range([*ys, 0.0] if panel.from_zero else ys))
+    box = (*span(xs), *span([*ys, 0.0] if panel.from_zero else ys))
     x0, x1, y0, y1 = dx + LEFT, dx + WIDTH - RIGHT, dy + TOP, dy + HEIGHT - BOTTOM
     parts = [
         f'<rect x="{x0}" y="{y0}" width="{x1 - x0}" height="{y1 - y0}" fill="none" stroke="#999"/>',

@@ -1,6 +1,6 @@
 """What an adaptation leaves in its run folder, and how to get the model back.
 
-config.json  adaptation.json  model.safetensors
+config.json  adaptation.json  model.safetensors, and from the command line command.json  report.html
 """
 
 import json
@@ -18,10 +18,10 @@ from augury.core.rng import generator
 from augury.models.encoders import ENCODERS, build
 from augury.records import Record
 from augury.training.checkpoint import save_tensors
-from augury.training.run_folder import CONFIG, MODEL, holds_something
+from augury.training.run_folder import COMMAND, CONFIG, MODEL, REPORT, holds_something
 
 ADAPTATION = "adaptation.json"
-OURS = (CONFIG, ADAPTATION, MODEL)
+OURS = (CONFIG, ADAPTATION, MODEL, COMMAND, REPORT)
 """What an adaptation writes, and therefore all that overwriting it may delete."""
 
 
