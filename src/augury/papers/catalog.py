@@ -10,6 +10,20 @@ from augury.papers.hyperinvariances.figure1 import FIGURE1 as HYPER_FIGURE1
 from augury.papers.hyperinvariances.table1 import TABLE1 as HYPER_TABLE1
 from augury.papers.hyperinvariances.table2 import TABLE2 as HYPER_TABLE2
 from augury.papers.hyperinvariances.table3 import TABLE3 as HYPER_TABLE3
+from augury.papers.invariant_weights.figure1 import FIGURE1 as WEIGHTS_FIGURE1
+from augury.papers.invariant_weights.figure5 import FIGURE5 as WEIGHTS_FIGURE5
+from augury.papers.invariant_weights.filters import FIGURE3 as WEIGHTS_FIGURE3
+from augury.papers.invariant_weights.filters import FIGURE4 as WEIGHTS_FIGURE4
+from augury.papers.invariant_weights.filters import FIGURE6 as WEIGHTS_FIGURE6
+from augury.papers.invariant_weights.rotation import FIGURE2 as WEIGHTS_FIGURE2
+from augury.papers.invariant_weights.rotation import TABLE1 as WEIGHTS_TABLE1
+from augury.papers.invariant_weights.rotation import TABLE4 as WEIGHTS_TABLE4
+from augury.papers.invariant_weights.rotation import TABLE5 as WEIGHTS_TABLE5
+from augury.papers.invariant_weights.transformations import TABLE2 as WEIGHTS_TABLE2
+from augury.papers.invariant_weights.transformations import TABLE3 as WEIGHTS_TABLE3
+from augury.papers.invariant_weights.transformations import TABLE6 as WEIGHTS_TABLE6
+from augury.papers.invariant_weights.transformations import TABLE7 as WEIGHTS_TABLE7
+from augury.papers.invariant_weights.transformations import TABLE8 as WEIGHTS_TABLE8
 from augury.papers.item import Paper
 from augury.papers.lila.ablation import ABLATION
 from augury.papers.lila.figure1 import FIGURE1
@@ -30,6 +44,25 @@ PAPERS = {
             "figure2": FIGURE2,
             "figure3": FIGURE3,
             "ablation": ABLATION,
+        },
+    ),
+    "invariant_weights": Paper(
+        "Learning Invariant Weights in Neural Networks",
+        {
+            "figure1": WEIGHTS_FIGURE1,
+            "figure2": WEIGHTS_FIGURE2,
+            "table1": WEIGHTS_TABLE1,
+            "table4": WEIGHTS_TABLE4,
+            "table5": WEIGHTS_TABLE5,
+            "figure5": WEIGHTS_FIGURE5,
+            "table2": WEIGHTS_TABLE2,
+            "table7": WEIGHTS_TABLE7,
+            "table6": WEIGHTS_TABLE6,
+            "table3": WEIGHTS_TABLE3,
+            "table8": WEIGHTS_TABLE8,
+            "figure3": WEIGHTS_FIGURE3,
+            "figure4": WEIGHTS_FIGURE4,
+            "figure6": WEIGHTS_FIGURE6,
         },
     ),
     "genuine": Paper(
