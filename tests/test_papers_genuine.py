@@ -181,7 +181,7 @@ SHOWS = {
     ],
     "saliency": ["| C4 | WT | 1.00 ± 0.00 |"],
     "drift": ["| T3 | DA | occluded |", "| C4 | WT | mnist5k: test | 0.000 |"],
-    "spectrum": ["| T3 | IR |", "sigma_max(W_1), last"],
+    "spectrum": ["| T3 | IR 2 |", "sigma_max(W_1), last"],
     "proposition": ["sigma_max(W) grew in 0 of 2 runs", "| flip_x | pair | flow |", "of W(0) exp(-2 M t)"],
     "verdicts": ["| mnist5k | C4 | WT |", "| SI | 0.95 (ours) |"],
 }

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from augury.papers.cell import Result
-from augury.papers.genuine.figures import audit_of, by_row, value
-from augury.papers.genuine.settings import METHODS, OTHER
-from augury.papers.markdown import grouped, table
+from augury.papers.genuine.figures import audit_of, label, value
+from augury.papers.genuine.settings import METHODS, OTHER, group_of
+from augury.papers.markdown import table
 from augury.records import Audit
 
 
@@ -86,7 +86,7 @@ def _drift(data: str) -> tuple[tuple[str, Says], ...]:
 
 
 def claims(results: Sequence[Result]) -> str:
-    """Return every statement and how many seeds agree with it, group by group.
+    """Return every statement and how many seeds agree with it, by group and length of IR.
 
     Parameters
     ----------
@@ -101,22 +101,24 @@ def claims(results: Sequence[Result]) -> str:
     trios = _trios(results)
     if not trios:
         return ""
-    groups = list(dict.fromkeys(group for group, _ in trios))
+    columns = list(dict.fromkeys(column for column, _ in trios))
     other = OTHER.get(results[0].cell.data)
     rows = []
     for words, says in (*CLAIMS, *(_drift(other) if other else ())):
-        held = [[says(*trio) for (at, _), trio in trios.items() if at == group] for group in groups]
+        held = [[says(*trio) for (at, _), trio in trios.items() if at == column] for column in columns]
         rows.append([words, *(f"{sum(each)} of {len(each)}" for each in held)])
-    return f"Seeds that agree with what the paper says:\n\n{table(['statement', *groups], rows)}"
+    return f"Seeds that agree with what the paper says:\n\n{table(['statement', *columns], rows)}"
 
 
 def _trios(results: Sequence[Result]) -> dict[tuple[str, int], tuple[Run, Run, Run]]:
-    found: dict[tuple[str, int], dict[str, Run]] = {}
-    for (_, group, method), runs in grouped(results, by_row).items():
-        for r in runs:
-            run = Run(r.invariance.test_accuracy or 0.0, audit_of(r))
-            found.setdefault((group, r.cell.seed), {})[method] = run
-    whole = {key: each for key, each in found.items() if each.keys() >= METHODS.keys()}
-    return {
-        key: (each["weight_tied"], each["data_augmented"], each["regularised"]) for key, each in whole.items()
-    }
+    """Return WT, DA and IR by column (the group and the epochs of IR) and seed."""
+    found = {(group_of(r.cell), label(r.cell), r.cell.seed): r for r in results}
+    trios = {}
+    for (group, name, seed), r in found.items():
+        two = [found.get((group, METHODS[method], seed)) for method in ("weight_tied", "data_augmented")]
+        if r.cell.algorithm == "regularised" and None not in two:
+            wt, da, ir = (
+                Run(each.invariance.test_accuracy or 0.0, audit_of(each)) for each in (*two, r) if each
+            )
+            trios[f"{group}, {name}", seed] = wt, da, ir
+    return trios

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from augury.papers.cell import Result
-from augury.papers.genuine.figures import by_row, curves, sets_of, short, value
+from augury.papers.genuine.figures import by_row, curves, sets_of, value
 from augury.papers.genuine.run import run
 from augury.papers.genuine.settings import GROUPS, grid, group_of
 from augury.papers.item import Item
@@ -28,7 +28,7 @@ def write(results: Sequence[Result]) -> str:
         Markdown.
     """
     rows = []
-    for (data, group, method), runs in grouped(results, by_row).items():
+    for (data, group, _, method), runs in grouped(results, by_row).items():
         sets = [sets_of(r) for r in runs]
         for name in sets[0]:
             there = [scores[name] for scores in sets if name in scores]
@@ -38,7 +38,7 @@ def write(results: Sequence[Result]) -> str:
                 spread([value(s.SI) for s in there], 3),
                 spread([value(s.agreement) for s in there], 1, 100),
             ]
-            rows.append([group, short(method), f"{data}: {name}" if name == "test" else name, *figures])
+            rows.append([group, method, f"{data}: {name}" if name == "test" else name, *figures])
     head = ["group", "method", "asked on", "LI", "LI / spread", "SI", "agreement, %"]
     return (
         "Mean ± standard error over seeds. LI / spread is relative to the logits' spread on the same set: 1 is as far "

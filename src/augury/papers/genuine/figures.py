@@ -14,7 +14,7 @@ TEST = "test"
 
 
 def by_row(cell: Cell) -> tuple[str, ...]:
-    """Return what the seeds of one row of a table have in common: data, group and method.
+    """Return what the seeds of one row of a table have in common: data, group, method and what it is called.
 
     Parameters
     ----------
@@ -26,23 +26,24 @@ def by_row(cell: Cell) -> tuple[str, ...]:
     tuple
         Their names.
     """
-    return cell.data, group_of(cell), cell.algorithm
+    return cell.data, group_of(cell), cell.algorithm, label(cell)
 
 
-def short(method: str) -> str:
+def label(cell: Cell) -> str:
     """Return the paper's name of a method.
 
     Parameters
     ----------
-    method
-        Ours.
+    cell
+        The cell.
 
     Returns
     -------
     str
-        "WT", "DA" or "IR"; ours for any other.
+        "WT", "DA", or "IR" with its epochs, since there may be two; ours for any other.
     """
-    return METHODS.get(method, method)
+    name = METHODS.get(cell.algorithm, cell.algorithm)
+    return f"{name} {cell.settings['epochs']}" if cell.algorithm == "regularised" else name
 
 
 def audit_of(result: Result) -> Audit:
@@ -114,12 +115,10 @@ def curves(
         In the order of the methods; points without a value are left out.
     """
     found = []
-    for (method,), runs in grouped(results, lambda cell: (cell.algorithm,)).items():
+    for (name,), runs in grouped(results, lambda cell: (label(cell),)).items():
         x = xs(runs[0])
         rows = [list(ys(run)) for run in runs if len(ys(run)) == len(x)]
         points = [(at, mean_se(column)) for at, column in zip(x, zip(*rows, strict=True), strict=True)]
         known = [(at, point) for at, point in points if point is not None]
-        found.append(
-            Curve(short(method), [at for at, _ in known], [p[0] for _, p in known], [p[1] for _, p in known])
-        )
+        found.append(Curve(name, [at for at, _ in known], [p[0] for _, p in known], [p[1] for _, p in known]))
     return found

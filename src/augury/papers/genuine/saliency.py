@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from augury.papers.cell import Result
-from augury.papers.genuine.figures import by_row, short
+from augury.papers.genuine.figures import by_row, label
 from augury.papers.genuine.run import LEVELS, run
 from augury.papers.genuine.settings import grid, group_of
 from augury.papers.item import Item
@@ -26,9 +26,9 @@ def write(results: Sequence[Result]) -> str:
     """
     shown = [r for r in results if r.extra.get("maps")]
     rows = []
-    for (_, group, method), runs in grouped(shown, by_row).items():
+    for (_, group, _, method), runs in grouped(shown, by_row).items():
         maps = runs[0].extra["maps"]
-        rows.append([group, short(method), *(spread(image["SI"][1:], 2) for image in maps)])
+        rows.append([group, method, *(spread(image["SI"][1:], 2) for image in maps)])
     head = [
         "group",
         "method",
@@ -59,7 +59,7 @@ def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
     for (group,), runs in grouped(shown, lambda cell: (group_of(cell),)).items():
         views = [view for image in runs[0].extra["maps"] for view in image["views"]]
         rows = [Row("views", views, signed=False)]
-        rows += [Row(short(r.cell.algorithm), [m for i in r.extra["maps"] for m in i["maps"]]) for r in runs]
+        rows += [Row(label(r.cell), [m for i in r.extra["maps"] for m in i["maps"]]) for r in runs]
         figures[f"{group}.svg"] = mosaic(rows, LEVELS)
     return figures
 

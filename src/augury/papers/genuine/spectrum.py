@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from augury.papers.cell import Result
-from augury.papers.genuine.figures import audit_of, by_row, curves, short
+from augury.papers.genuine.figures import audit_of, by_row, curves
 from augury.papers.genuine.run import run
 from augury.papers.genuine.settings import GROUPS, grid, group_of
 from augury.papers.item import Item
@@ -32,13 +32,13 @@ def write(results: Sequence[Result]) -> str:
         Markdown.
     """
     rows = []
-    for (_, group, method), runs in grouped(results, by_row).items():
+    for (_, group, _, method), runs in grouped(results, by_row).items():
         figures = []
         for name, _ in COLUMNS:
             for at in (0, -1):
                 figures.append(spread([r.extra["spectrum"][name][at] for r in runs], 2))
         on_all = spread([audit_of(r).sigma_max_jacobian for r in runs], 1)
-        rows.append([group, short(method), *figures, on_all])
+        rows.append([group, method, *figures, on_all])
     head = ["group", "method", *(f"{words}, {when}" for _, words in COLUMNS for when in ("first", "last"))]
     return (
         "Mean ± standard error over seeds; at 100 test images during training, at 200 in the audit. In a tied network "

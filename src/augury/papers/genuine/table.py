@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from augury.papers.cell import Result
 from augury.papers.genuine.claims import claims
-from augury.papers.genuine.figures import audit_of, by_row, short, value
+from augury.papers.genuine.figures import audit_of, by_row, value
 from augury.papers.genuine.published import printed
 from augury.papers.genuine.run import run
 from augury.papers.genuine.settings import GROUP_IN_PAPER, grid
@@ -48,14 +48,13 @@ def write(results: Sequence[Result]) -> str:
     """
     rows = [line for key, runs in grouped(results, by_row).items() for line in _lines(key, runs)]
     first = results[0]
-    epochs = {short(r.cell.algorithm): r.cell.settings["epochs"] for r in results}
-    times = ", ".join(f"{method} {n}" for method, n in epochs.items())
-    trained = f"Trained on {first.N:,} images of {first.cell.data}; epochs: {times}; in the paper 300."
+    epochs = f"{first.cell.settings['epochs']} epochs, IR for those beside its name; in the paper 300"
+    trained = f"Trained on {first.N:,} images of {first.cell.data} for {epochs}."
     return f"{trained}\n{ABOUT}\n{table(HEAD, rows)}\n{claims(results)}"
 
 
 def _lines(key: tuple[str, ...], runs: list[Result]) -> list[list[str]]:
-    _, group, method = key
+    _, group, method, name = key
     audits = [audit_of(r) for r in runs]
     theirs = [printed(group, method, column) for column in ("accuracy", "LI", "DI", "SI")]
     nus = [r.extra.get("nu") for r in runs]
@@ -72,8 +71,8 @@ def _lines(key: tuple[str, ...], runs: list[Result]) -> list[list[str]]:
         spread(nus, 2),
         spread(seconds(runs), 0),
     ]
-    name = f"{group} ({GROUP_IN_PAPER.get(group, group)})"
-    return [[name, short(method), "ours", *ours], ["", "", "paper", *theirs, *[NONE] * 7]]
+    row = f"{group} ({GROUP_IN_PAPER.get(group, group)})"
+    return [[row, name, "ours", *ours], ["", "", "paper", *theirs, *[NONE] * 7]]
 
 
 TABLE = Item(

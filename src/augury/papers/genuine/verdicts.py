@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from augury.data.catalog import find
 from augury.papers.cell import Cell, Result
-from augury.papers.genuine.figures import audit_of, by_row, short, value
+from augury.papers.genuine.figures import audit_of, by_row, value
 from augury.papers.genuine.run import run
-from augury.papers.genuine.settings import LONGER, METHODS, cells, digits
+from augury.papers.genuine.settings import EPOCHS, METHODS, cells, digits, lengths
 from augury.papers.item import Item
 from augury.papers.markdown import grouped, spread, table
 
@@ -54,22 +54,24 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
     list
         The cells.
     """
-    methods = [*METHODS, "plain"]
-    found = [_bare(cell) for cell in cells(scale, seeds, digits(scale), methods)]
+    found = _cells(scale, seeds, digits(scale))
     for data, (images, epochs) in OTHERS.items() if scale != "quick" else ():
-        if scale == "small" and find(data) is None:
-            continue
-        for cell in cells(scale, seeds, data, methods):
-            if scale == "small":
-                cell = replace(
-                    cell, subset=images, settings={**cell.settings, "epochs": _epochs(cell, epochs)}
-                )
-            found.append(_bare(cell))
+        if scale == "paper":
+            found += _cells(scale, seeds, data)
+        elif find(data) is not None:
+            found += [_shorter(cell, images, epochs) for cell in _cells(scale, seeds, data)]
     return found
 
 
-def _epochs(cell: Cell, epochs: int) -> int:
-    return epochs * (LONGER["small"] if cell.algorithm == "regularised" else 1)
+def _cells(scale: str, seeds: Sequence[int], data: str) -> list[Cell]:
+    """Return the runs on one data set; of the regularised network only the longer, which gets to SI >= 0.95."""
+    every = cells(scale, seeds, data, [*METHODS, "plain"])
+    return [_bare(c) for c in every if c.settings["epochs"] == lengths(scale, c.algorithm)[-1]]
+
+
+def _shorter(cell: Cell, images: int | None, epochs: int) -> Cell:
+    longer = cell.settings["epochs"] // EPOCHS["small"]
+    return replace(cell, subset=images, settings={**cell.settings, "epochs": longer * epochs})
 
 
 def _bare(cell: Cell) -> Cell:
@@ -136,7 +138,7 @@ def write(results: Sequence[Result]) -> str:
 
 
 def _names(key: tuple[str, ...]) -> list[str]:
-    return [key[0], key[1], short(key[2])]
+    return [key[0], key[1], key[3]]
 
 
 def _line(key: tuple[str, ...], runs: list[Result]) -> list[str]:
