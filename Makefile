@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: .venv/.demo_installed  ## learn the rotation planted in real digits
 	$(BIN)/augury learn mnist5k --variant rotated --epochs 20 --run runs/demo --overwrite
 
 test: lint  ## lint, types, layers, then every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+docs: .venv/.docs_installed  ## the documentation, into docs/_build; a warning is an error
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
 
 lint: .venv/.test_installed
 	$(BIN)/ruff check .
@@ -29,5 +32,9 @@ lint: .venv/.test_installed
 	$(PIP) --no-deps -r requirements-oracles.txt
 	touch $@ .venv/.demo_installed
 
+.venv/.docs_installed: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[docs]"
+	touch $@
+
 clean:
-	rm -rf .venv runs .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv runs docs/_build .pytest_cache .ruff_cache .mypy_cache

@@ -1,42 +1,41 @@
-"""What the README says runs: every Python block, and every command that it shows, as far as its options go."""
+"""What README.md and CONTRIBUTING.md say runs, with small budgets, on data such as the reader may have."""
 
 import re
-import shlex
-from pathlib import Path
+import sys
 
+import numpy as np
 import pytest
-from typer.testing import CliRunner
+from PIL import Image
 
-README = Path(__file__).parents[1] / "README.md"
+from pages import ROOT, fences, run_page, small_budgets
 
-
-def blocks(kind: str) -> list[str]:
-    """The fenced blocks of one kind; every other piece between fences is one."""
-    fenced = re.split(r"^```", README.read_text(), flags=re.MULTILINE)[1::2]
-    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+README = ROOT / "README.md"
 
 
-BLOCKS = blocks("python")
-COMMANDS = [line for block in blocks("") for line in block.splitlines() if line.startswith("augury ")]
-
-
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_python_blocks_run(block):
-    exec(compile(block, str(README), "exec"), {})
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_are_understood(command, tmp_path, monkeypatch):
-    """The data of these examples are the reader's own, so a command must get as far as not finding them."""
-    from augury.cli.main import app
-
+@pytest.fixture
+def readers_data(tmp_path, monkeypatch):
+    """A folder of photographs and a file of arrays, as the README calls them."""
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(command.split(">")[0])[1:]
-    result = CliRunner().invoke(app, words)
-    assert "No such option" not in result.output
-    assert any(word in str(result.exception) for word in ("my_photos", "data.npz"))
+    rng = np.random.default_rng(0)
+    for label in ("cat", "dog"):
+        for k in range(6):
+            path = tmp_path / "my_photos" / label / f"{k}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)).save(path)
+    np.savez(tmp_path / "data.npz", x=rng.random((20, 1, 16, 16), dtype=np.float32), y=np.arange(20) % 2)
 
 
-def test_the_readme_shows_commands_and_code():
-    assert len(COMMANDS) >= 3
-    assert len(BLOCKS) >= 2
+def test_the_readme_runs_from_top_to_bottom(readers_data, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["augury"])
+    small_budgets(monkeypatch)
+    assert run_page(README) >= 5
+    assert len([fence for fence in fences(README) if fence.kind == "python"]) >= 2
+
+
+def test_pictures_and_links_of_the_readme_lead_somewhere():
+    for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", README.read_text(encoding="utf-8")):
+        assert (ROOT / link).exists(), link
+
+
+def test_the_commands_of_contributing_name_what_exists():
+    assert run_page(ROOT / "CONTRIBUTING.md") >= 4

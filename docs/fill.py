@@ -1,0 +1,212 @@
+"""Parts of the pages that the package itself writes, so that they cannot fall behind it.
+
+A page says `<!-- fill: commands -->` where the commands shall stand, or `<!-- fill: items lila -->`; `FILLS` has the
+functions that write Markdown.Torch is not loaded here.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from fill_commands import commands
+from markdown_tables import table
+
+RESULTS = Path(__file__).parent / "results"
+MARK = re.compile(r"<!-- fill: (\w+)(?: (\w+))? -->")
+
+
+def filled(page: str) -> str:
+    """Return a page with every mark replaced.
+
+    Parameters
+    ----------
+    page
+        Markdown.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    return MARK.sub(lambda match: FILLS[match[1]](*filter(None, [match[2]])), page)
+
+
+TITLES = {
+    "data": "Data",
+    "methods": "Learning",
+    "transforms": "Transformations",
+    "models": "Models",
+    "evidence": "Evidence",
+    "audit": "Audit",
+    "export": "Export",
+    "training": "Watching",
+    "records": "What was learned",
+    "adaptation": "What was learned",
+    "core": "Errors and units",
+}
+"""What the rooms of the public names are called on the page, in the order of their sections."""
+
+
+def api() -> str:
+    """Return the public names by room, for autodoc.
+
+    Returns
+    -------
+    str
+        Markdown with blocks of reStructuredText.
+    """
+    from augury import PUBLIC
+
+    rooms = {name: module.split(".")[1] for name, module in PUBLIC.items()}
+    titles = dict.fromkeys([*TITLES.values(), *(TITLES.get(room, room) for room in rooms.values())])
+    parts = []
+    for title in titles:
+        names = [name for name, room in rooms.items() if TITLES.get(room, room) == title]
+        if names:
+            parts += [f"## {title}", *map(_documented, names)]
+    return "\n\n".join(parts)
+
+
+def _documented(name: str) -> str:
+    """Return a directive that shows a name; functions have small letters."""
+    kind = "autofunction" if name.islower() else "autoclass"
+    members = "" if kind == "autofunction" else "\n   :members:\n   :exclude-members: forward"
+    return f"### {name}\n\n```{{eval-rst}}\n.. {kind}:: augury.{name}{members}\n```"
+
+
+def settings() -> str:
+    """Return every setting of a run with its default.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    from augury.training.config import LearnConfig
+
+    docs = _field_docs(LearnConfig)
+    rows = [[f"`{f.name}`", f"`{_default(f)}`", docs[f.name]] for f in fields(LearnConfig)]
+    return table(["setting", "default", "what it is"], rows)
+
+
+def _default(field: Any) -> str:
+    return repr(field.default_factory() if field.default is MISSING else field.default)
+
+
+def _field_docs(cls: type) -> dict[str, str]:
+    """Return the docstrings under the fields of a dataclass."""
+    (body,) = ast.parse(inspect.getsource(cls)).body
+    pairs = zip(body.body, body.body[1:], strict=False)  # type: ignore[attr-defined]
+    return {
+        node.target.id: " ".join(ast.literal_eval(after.value).split())  # type: ignore[attr-defined, union-attr]
+        for node, after in pairs
+        if isinstance(node, ast.AnnAssign) and isinstance(after, ast.Expr)
+    }
+
+
+def differences() -> str:
+    """Return where the defaults of a method or a network differ.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    from augury.training.config import METHOD_DEFAULTS, MODEL_DEFAULTS
+
+    both = {**METHOD_DEFAULTS, **MODEL_DEFAULTS}
+    rows = [
+        [f"`{name}`", ", ".join(f"`{k}={v!r}`" for k, v in own.items())] for name, own in both.items() if own
+    ]
+    return table(["method or network", "its own defaults"], rows)
+
+
+def methods() -> str:
+    """Return every method.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    from augury.methods.catalog import METHODS
+
+    return table(
+        ["method", "what chooses the widths"], [[f"`{n}`", row.summary] for n, row in METHODS.items()]
+    )
+
+
+def networks() -> str:
+    """Return every network that has a name.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    from augury.models.catalog import NETWORKS
+
+    rows = [[f"`{name}`", row.description, row.takes] for name, row in NETWORKS.items()]
+    return table(["model", "what it is", "takes"], rows)
+
+
+def words() -> str:
+    """Return the words for transformations by kind of data.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    from augury.transforms.catalog import WORDS
+
+    return "\n\n".join(
+        f"**{kind}**\n\n" + table(["word", "what it means"], [[f"`{w}`", what] for w, what in known.items()])
+        for kind, known in WORDS.items()
+    )
+
+
+def named() -> str:
+    """Return the data sets that have a name.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    from augury.data.catalog import NAMED
+
+    return table(["name", "what"], [[f"`{name}`", row.what] for name, row in NAMED.items()])
+
+
+def items(paper: str) -> str:
+    """Return what can be reproduced of a paper, with a link to what came of it where something did.
+
+    Parameters
+    ----------
+    paper
+        Its name.
+
+    Returns
+    -------
+    str
+        Markdown, for a page beside the results' folder.
+    """
+    from augury.papers.catalog import PAPERS
+
+    rows = []
+    for name, item in PAPERS[paper].items.items():
+        there = (RESULTS / f"{paper}_{name}.md").is_file()
+        ours = f"[ours beside the paper](../results/{paper}_{name}.md)" if there else "not run yet"
+        rows.append([f"`augury reproduce {paper} {name}`", item.what, ours])
+    return table(["command", "what it shows", "results"], rows)
+
+
+FILLS: dict[str, Callable[..., str]] = {
+    f.__name__: f for f in (api, commands, differences, items, methods, named, networks, settings, words)
+}
+"""What a page can be filled with."""
