@@ -76,7 +76,7 @@ def test_an_adaptation_shows_descriptor_trials_and_bound(tmp_path):
         "complexity of the head",
     ):
         assert words in text
-    assert "says nothing" not in text
+    assert "says nothing" not in text and "With a chance of 95 %" in text and "training examples 100" in text
     big = {"total": 3.5, "risk": 0.1, "complexity": 3.1, "choice": 0.3, "failure": 0.05}
     assert "so here the bound says nothing" in parsed(page(adapted_folder(tmp_path / "a", bound=big))).text
     plain = parsed(page(adapted_folder(tmp_path / "b", descriptor={}, trials=[], words=""))).text

@@ -13,19 +13,19 @@ TERMS = {
     "choice": "choice of the descriptor",
 }
 """The terms of the bound, in words."""
-SHOWN = (
-    "data",
-    "extractor",
-    "task",
-    "criterion",
-    "levels",
-    "N",
-    "features",
-    "delta",
-    "log_evidence",
-    "train_loss",
-)
-"""Facts in the table, by the name of their field."""
+SHOWN = {
+    "data": "data",
+    "extractor": "extractor",
+    "task": "task",
+    "criterion": "what chose the descriptor",
+    "levels": "levels of an entry",
+    "N": "training examples",
+    "features": "features",
+    "delta": "prior precision of the head",
+    "log_evidence": "log evidence",
+    "train_loss": "training loss",
+}
+"""Facts in the table: their fields, and what they are called."""
 
 
 def adapted_page(found: Adapted) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
     descriptor = values.get("descriptor", {})
     bound = values.get("bound") or {}
     measure = "log evidence" if values.get("criterion") == "evidence" else "minus the training loss"
-    facts = [(key, _text(values[key])) for key in SHOWN if values.get(key) not in (None, "")]
+    facts = [(name, _text(values[key])) for key, name in SHOWN.items() if values.get(key) not in (None, "")]
     facts += [(key, _text(value)) for key, value in (values.get("facts") or {}).items()]
     facts += [(key, _text(value)) for key, value in found.command.items() if key != "command"]
     return {
@@ -66,7 +66,7 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
         "bound": bound,
         "bound_total": number(bound.get("total")),
         "bound_bars": _bound(bound),
-        "failure": percent(bound.get("failure")) if bound else "",
+        "sure": percent(1 - bound["failure"], 0) if "failure" in bound else "the stated probability",
         "command": found.command.get("command"),
         "facts": facts,
     }

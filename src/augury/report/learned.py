@@ -4,7 +4,7 @@ from typing import Any
 
 from augury.report.answer import asides, headline, rows, scores
 from augury.report.errors import confusion, mistakes, scatter
-from augury.report.orbit import orbit_data, strip
+from augury.report.orbit import orbit_data, strip, word
 from augury.report.pictures import Sheets
 from augury.report.plots import draw, legend
 from augury.report.progress import run_curves, table, width_plots
@@ -52,6 +52,7 @@ def learned_page(run: Run) -> dict[str, Any]:
         "epochs": head,
         "strip": strip(run.exhibits, sheets),
         "orbit": orbit_data(run, sheets),
+        "word": word(run),
         "kind": run.exhibits.kind if run.exhibits else None,
         "part": run.exhibits.part if run.exhibits else None,
         "tested": run.exhibits.tested if run.exhibits else 0,

@@ -30,7 +30,7 @@ def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
     left = run.exhibits
     if left is None or not left.routes:
         return None
-    routes = [_route(k, route, sheets) for k, route in enumerate(left.routes)]
+    routes = [_route(k, route, sheets, word(run)) for k, route in enumerate(left.routes)]
     shown = [route for route in routes if route is not None]
     if not shown:
         return None
@@ -42,6 +42,7 @@ def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
         "classes": list(left.class_names),
         "task": left.task,
         "routes": shown,
+        "word": word(run),
         "models": [_model(name, said) for name, said in answers],
     }
 
@@ -50,7 +51,24 @@ def _target(values: Any) -> str:
     return ", ".join(number(v) for v in values)
 
 
-def _route(k: int, route: Route, sheets: Sheets) -> dict[str, Any] | None:
+def word(run: Run) -> str:
+    """Say how the widths came about.
+
+    Parameters
+    ----------
+    run
+        The run.
+
+    Returns
+    -------
+    str
+        "given" where the user fixed them all, else "learned".
+    """
+    widths = {} if run.invariance is None else run.invariance.widths
+    return "given" if widths and all(w.verdict == "given" for w in widths.values()) else "learned"
+
+
+def _route(k: int, route: Route, sheets: Sheets, how: str) -> dict[str, Any] | None:
     sheet = sheets.add(route.frames)
     if sheet is None:
         return None
@@ -62,7 +80,7 @@ def _route(k: int, route: Route, sheets: Sheets) -> dict[str, Any] | None:
         "at": [_place(at, route) for at in route.at],
         "inside": inside,
         "zone": _zone(route),
-        "learned": _learned(route),
+        "learned": _learned(route, how),
         "start": _start(route),
         "sheet": sheet,
         "rows": gallery.rows,
@@ -105,12 +123,12 @@ def _zone(route: Route) -> list[float]:
     return [round(min(1.0, max(0.0, end)), 4) for end in ends]
 
 
-def _learned(route: Route) -> str:
+def _learned(route: Route, how: str) -> str:
     if route.learned is None:
-        return "a walk inside the learned distribution"
+        return f"a walk inside the {how} distribution"
     if route.unit == "element":
         return f"leaves the input with a chance of {amount(route.learned, '%')}"
-    return f"learned: {either_way(route.learned, route.unit)}"
+    return f"{how}: {either_way(route.learned, route.unit)}"
 
 
 def _model(name: str, said: Answers) -> dict[str, Any]:

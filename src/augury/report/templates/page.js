@@ -80,7 +80,7 @@ function walk(data) {
     input.addEventListener("change", () => pick(k));
     label.append(input);
     if (thumbs) {
-      const thumb = make("span", "", "frame thumb");
+      const thumb = make("span", "", data.routes[0].style === "picture" ? "frame thumb" : "frame thumb drawing");
       paint(thumb, data.routes[0], k, data.routes[0].start);
       label.append(thumb);
     }
@@ -140,7 +140,7 @@ function walk(data) {
     paint(picture, r, example, step);
     picture.setAttribute("aria-label", "Input " + data.examples[example].label + ", " + place);
     slider.setAttribute("aria-valuetext", r.at[step]);
-    at("where").replaceChildren(make("b", r.at[step]), r.inside[step] ? "  within what was learned" : "  beyond what was learned");
+    at("where").replaceChildren(make("b", r.at[step]), (r.inside[step] ? "  within" : "  beyond") + " what was " + data.word);
     at("answers").replaceChildren(...data.models.map((model, m) => answer(model, m, r)));
     curves(r);
   };
