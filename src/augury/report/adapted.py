@@ -66,7 +66,7 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
         "bound": bound,
         "bound_total": number(bound.get("total")),
         "bound_bars": _bound(bound),
-        "sure": percent(1 - bound["failure"], 0) if "failure" in bound else "the stated probability",
+        "sure": percent(1 - bound["failure"], 0) if "failure" in bound else "nearly 1",
         "command": found.command.get("command"),
         "facts": facts,
     }
