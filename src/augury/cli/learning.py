@@ -14,7 +14,6 @@ from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.learn import learn
-from augury.models.orbit import OrbitAverage
 from augury.records import Invariance
 from augury.training.exhibit import leave_beside
 from augury.training.progress import Progress
@@ -53,8 +52,8 @@ def carry_out(
         with_evidence = replace(runs[0], log_evidence_without=plain.invariance.log_evidence)
         RunFolder(folder).write_invariance(with_evidence)
         runs = [with_evidence, plain.invariance]
-        if isinstance(learned.model, OrbitAverage):
-            leave_beside(folder, "plain", plain.model, learned.model.transform, data)
+        if learned.transform is not None:
+            leave_beside(folder, "plain", plain.model, learned.transform, data)
     report = leave_report(folder)
     if as_json:
         print_json(as_object(runs, len(data.skipped), report))

@@ -37,6 +37,8 @@ class Learned:
     """The epoch whose state was kept."""
     config: LearnConfig
     """The settings, with everything filled in."""
+    transform: Transform | None = None
+    """The distribution over transformations, learned or given, where the method has one."""
 
 
 def learn(
@@ -90,7 +92,7 @@ def learn(
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
         leave_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
-    return Learned(invariance, learner.model, result.rows, result.epoch, config)
+    return Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
 
 
 def _asked(data: Dataset, config: LearnConfig) -> dict[str, Any]:
