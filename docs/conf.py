@@ -21,7 +21,7 @@ exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
-smartquotes = False  # two dashes begin an option
+smartquotes_action = "De"  # dashes and dots; quotes stay as they are, since many stand for code
 suppress_warnings = ["toc.empty_glob"]  # a paper of which nothing has been reproduced yet
 
 default_role = "code"  # single backticks in docstrings are code, as in Markdown
@@ -51,6 +51,6 @@ def setup(app: Any) -> None:
         The application.
     """
     app.connect("source-read", _fill)
-    app.connect(
-        "autodoc-process-docstring", plain_docstrings.process, priority=400
-    )  # before napoleon, at 500
+    app.connect("autodoc-process-docstring", plain_docstrings.process, priority=400)  # napoleon: 500
+    app.connect("autodoc-process-docstring", plain_docstrings.process_again, priority=600)
+    app.connect("autodoc-process-signature", plain_docstrings.signature)

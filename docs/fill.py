@@ -43,6 +43,7 @@ TITLES = {
     "evidence": "Evidence",
     "audit": "Audit",
     "export": "Export",
+    "report": "Report",
     "training": "Watching",
     "records": "What was learned",
     "adaptation": "What was learned",

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+OPTION = re.compile(r"(?<!\S)(--[a-z-]+)")
+
 
 def commands() -> str:
     """Return every command with its options, as `--help` has them.
@@ -40,7 +42,7 @@ def _command(name: str, command: Any) -> str:
 
 
 def _metavar(argument: Any) -> str:
-    shown = argument.metavar or argument.name.upper()
+    shown = (argument.metavar or argument.name.upper()).strip("[]")
     return shown if argument.required else f"[{shown}]"
 
 
@@ -51,12 +53,11 @@ def _names(option: Any) -> str:
 def _meaning(option: Any) -> str:
     plain = isinstance(option.default, str | int | float) and not isinstance(option.default, bool)
     default = f" Default: {option.default}." if plain and option.show_default else ""
-    return f"{option.help or ''}{default}"
+    return OPTION.sub(r"`\1`", f"{option.help or ''}{default}")
 
 
 def _help(text: str) -> str:
     """Return the paragraphs of a help text; examples as they stand."""
     parts = [part.strip("\b\n") for part in re.split(r"\n\s*\n", text.strip())]
-    return "\n\n".join(
-        f"```text\n{part}\n```" if part.startswith("augury ") else part for part in parts if part
-    )
+    words = [f"```text\n{p}\n```" if p.startswith("augury ") else OPTION.sub(r"`\1`", p) for p in parts if p]
+    return "\n\n".join(words)
