@@ -74,7 +74,7 @@ def test_the_answer_comes_first_with_interval_truth_and_verdict(run):
         "at least ×1.00",
     ):
         assert words in tree.text
-    assert "They do not survive shear." in tree.text and "Undecided: scale_x." in tree.text
+    assert "No invariance to shear was found." in tree.text and "Undecided: scale_x." in tree.text
     assert "Planted in the data: rotation ±90.0°." in tree.text
 
 

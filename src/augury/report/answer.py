@@ -135,7 +135,7 @@ def asides(found: Invariance) -> list[str]:
     said = []
     names = {v: [n for n, w in found.widths.items() if w.verdict == v] for v in TONES}
     if names["invariant"] and names["not invariant"]:
-        said.append(f"They do not survive {listed(names['not invariant'])}.")
+        said.append(f"No invariance to {listed(names['not invariant'])} was found.")
     if names["invariant"] and names["undecided"]:
         said.append(f"Undecided: {listed(names['undecided'])}.")
     planted = {n: w for n, w in found.widths.items() if w.planted is not None}
