@@ -128,14 +128,14 @@ def _pip(words: list[str]) -> None:
 LEARNING = {
     "epochs": 2,
     "samples": 2,
-    "samples_eval": 4,
+    "samples_eval": 2,
     "evidence_images": 40,
     "eta_images": 20,
     "eta_steps": 1,
 }
-AUDITING = {"images": 12, "levels": 2, "floor_images": 12, "drift_images": 12, "jacobian_images": 4}
+AUDITING = {"images": 8, "levels": 2, "floor_images": 8, "drift_images": 8, "jacobian_images": 4}
 AMORTIZING = {"epochs": 1, "batch": 16}
-SUBSET = 100
+SUBSET = 50
 
 
 def small_budgets(monkeypatch) -> None:
