@@ -54,7 +54,12 @@ def test_it_opens_where_asked_and_says_where_it_cannot(augury, tmp_path, monkeyp
 
 
 def test_compare_shows_a_table_json_and_a_page(augury, tmp_path):
-    learned_run(tmp_path / "a"), learned_run(tmp_path / "b", test_accuracy=0.5)
+    (
+        learned_run(tmp_path / "a"),
+        learned_run(tmp_path / "b", test_accuracy=0.5),
+        learned_run(tmp_path / "[red]"),
+    )
+    assert "[red]" in augury("compare", "a", "[red]")[1]
     code, out, _ = augury("compare", "a", "b")
     assert code == 0 and "86.7 %" in out and "50.0 %" in out and "rotation" in out and NASTY[:8] in out
     code, out, err = augury("compare", "a", "b", "--json", "--out", "both.html")

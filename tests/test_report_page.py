@@ -10,7 +10,7 @@ from augury.core.errors import InputError, RunError
 from augury.exhibits import Gallery
 from augury.report.page import render, write_report
 from augury.report.read import read
-from report_doubles import CLASSES, NASTY, adapted_folder, audit_folder, exhibits, learned_run, put
+from report_doubles import CLASSES, NASTY, adapted_folder, audit_folder, exhibits, learned_run, put, rows
 
 VOID = {"meta", "br", "input", "img", "hr", "link"}
 
@@ -110,6 +110,12 @@ def test_trajectories_evidence_accuracy_and_loss_are_drawn(run):
     for title in ("Log evidence (nats)", "Test accuracy", "Training loss"):
         assert any(label.startswith(title) and "lila:" in label and "plain:" in label for label in labels)
     assert "planted ±90.0°" in tree.text and "kept" in tree.text
+
+
+def test_axes_show_whole_epochs_only(run):
+    put(run / "metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows(3)))
+    marks = re.findall(r'class="mid"[^>]*>([^<]*)<', page(run))
+    assert {"1", "2", "3"} <= set(marks) and "1.5" not in marks
 
 
 def test_the_command_the_settings_and_the_fingerprint_are_there(run):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from augury.cli.console import err, out, print_json
 from augury.core.errors import InputError
@@ -59,7 +60,7 @@ def compare(runs: Runs, out_file: Out = None, json: Json = False) -> None:
 def _table(title: str, head: list[str], body: list[list[str]]) -> Table:
     table = Table(title=title, title_justify="left")
     for k, name in enumerate(head):
-        table.add_column(name, justify="left" if k == 0 else "right", overflow="fold")
+        table.add_column(Text(name), justify="left" if k == 0 else "right", overflow="fold")
     for row in body:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # names in brackets are names, not colours
     return table

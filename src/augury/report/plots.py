@@ -131,7 +131,9 @@ def _grid(plot: Plot, box: Sequence[Number]) -> Markup:
         at = _y(y, box)
         parts.append(Markup('<path class="grid" d="M{} {:.1f}H{}"/>').format(LEFT, at, WIDTH - RIGHT))
         parts.append(_text(LEFT - 7, at + 4, plot.text(y), "end"))
-    parts += [_text(_x(x, box), HEIGHT - BOTTOM + 16, f"{x:g}", "mid") for x in ticks(box[0], box[1], 6)]
+    whole = plot.x_label == "epoch"
+    marks = [x for x in ticks(box[0], box[1], 6) if not whole or x == round(x)]
+    parts += [_text(_x(x, box), HEIGHT - BOTTOM + 16, f"{x:g}", "mid") for x in marks]
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 3, plot.x_label, "mid soft"))
     return Markup("").join(parts)
 
