@@ -21,8 +21,8 @@ MULTITASK: dict[str, dict[str, Any]] = {
     "small": {"data": "mnist", "images": 10_000, "epochs": 12, "centred": False},
     "paper": {"data": "mnist", "images": None, "epochs": 200, "rate": 5e-4, "batch": 128},
 }
-"""Multi-task pre-training: source of the digits, how many, fields of `AmortizeConfig`. The invariance term of `small` is
-the plain cosine: about the mean it left the convolution's rotation entry without effect (cosine .58 at 0, .60 at 1)."""
+"""Multi-task pre-training: source of the digits, how many, fields of `AmortizeConfig`. The invariance term of `small`
+is the plain cosine: about the mean it left the convolution's rotation entry without effect (.58 at 0, .60 at 1)."""
 
 BASIC = {"invariance": 0.0}
 """The paper's own objective, Eq. 2: views, but no explicit term that draws features of two views together."""
