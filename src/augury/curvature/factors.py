@@ -96,6 +96,11 @@ class Factor:
             return cls(values, None)
         return cls(values, rows.mT @ (U * torch.where(k > 0, k.rsqrt(), 0.0)[:, None, :]))
 
+    @property
+    def leading(self) -> Float[Tensor, "groups r"]:
+        """The eigenvalues without those that are zero for want of rows."""
+        return self.values if self.vectors is None else self.values[:, : self.vectors.shape[2]]
+
     def with_values(self, values: Float[Tensor, "groups d"]) -> Float[Tensor, "groups d d"]:
         """Return the matrix with these eigenvalues, equal where the old ones are zero, and the same eigenvectors."""
         if self.vectors is None:
@@ -123,6 +128,15 @@ class Pair:
         if self.A is None:
             return self.G.values[:, None, :]
         return self.A.values[:, :, None] * self.G.values[:, None, :] / self.n
+
+    def logdet(self, delta: Float[Tensor, ""], scale: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Return the sum of log(scale a_j b_i / n + delta), the pairs that are zero for want of rows in one term."""
+        if self.A is None:
+            return (scale * self.G.values + delta).log().sum()
+        a, b = self.A.leading, self.G.leading
+        products = a[:, :, None] * b[:, None, :] / self.n
+        zeros = self.A.values.shape[1] * self.G.values.numel() - products.numel()
+        return (scale * products + delta).log().sum() + zeros * delta.log()
 
 
 class _Quadratic(torch.autograd.Function):

@@ -252,10 +252,7 @@ class Kron(Structure):
             The log-determinant, differentiable in delta and scale.
         """
         deltas = self.delta_of_blocks(delta)
-        terms = [
-            (scale * pair.eigenvalues() + d).log().sum() for pair, d in zip(spectrum, deltas, strict=True)
-        ]
-        return torch.stack(terms).sum()
+        return torch.stack([p.logdet(d, scale) for p, d in zip(spectrum, deltas, strict=True)]).sum()
 
     def preconditioner(
         self, spectrum: list[Pair], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
