@@ -91,9 +91,13 @@ def plant(data: Dataset, what: str | None, seed: int = 0) -> Dataset:
     truth = spec.unit.to_person(min(spec.upper, 0.5)) if width is None else width
     transform.set_widths(dict.fromkeys(transform.names, truth))
     rng = generator(seed)
-    moved = {part: _moved(getattr(data, part), transform, spawn(rng)) for part in ("x_train", "x_test")}
-    source = f"{data.source}, {name} planted"
-    return replace(data, **moved, source=source, planted={**data.planted, **transform.describe()})
+    return replace(
+        data,
+        x_train=_moved(data.x_train, transform, spawn(rng)),
+        x_test=_moved(data.x_test, transform, spawn(rng)),
+        source=f"{data.source}, {name} planted",
+        planted={**data.planted, **transform.describe()},
+    )
 
 
 def _default_planting(data: Dataset) -> tuple[str, float]:
@@ -170,7 +174,7 @@ def recover(
         The verdict and what is behind it.
     """
     planted = plant(data, what, asked.get("seed", 0))
-    truth = {name: value for name, value in planted.planted.items() if name not in data.planted}
+    truth = {name: value for name, value in planted.planted.items() if data.planted.get(name) != value}
     found = learn(planted, callbacks=callbacks(), **asked)
     missing = sorted(set(truth) - set(found.invariance.widths))
     if missing:

@@ -50,7 +50,7 @@ def examine(
         What came of it.
     """
     data = load(source, **reading)
-    if data.planted:
+    if any(data.planted.values()):
         raise InputError(
             f"these data carry a planted truth already ({', '.join(data.planted)}); give plain data."
         )

@@ -41,8 +41,9 @@ def carry_out(
     """
     watch = _watchers(asked, quiet)
     data = read(asked, quiet)
-    settings, again = settings_for(asked, data), {"overwrite": overwrite, "resume": resume}
-    learned = learn(data, method=asked.method, run=folder, callbacks=watch(""), **again, **settings)
+    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume}
+    settings = settings_for(asked, data) | again
+    learned = learn(data, method=asked.method, run=folder, callbacks=watch(""), **settings)
     runs = [learned.invariance]
     if asked.baseline:
         shared = {name: getattr(learned.config, name) for name in SHARED}

@@ -1,0 +1,35 @@
+"""Point clouds [N, P, 3]: about which axes they may turn.
+
+Run it: python examples/point_cloud.py [EPOCHS]
+
+Cones that stand on their base, and cones that stand on their tip: turning them about the vertical changes nothing,
+tipping them over changes everything.
+"""
+
+import sys
+
+import numpy as np
+
+import augury
+
+epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+rng = np.random.default_rng(0)
+N, P = 400, 48
+
+
+def cone(on_its_tip: bool) -> np.ndarray:
+    """Points on an elliptic cone, turned about the vertical at random."""
+    height = rng.uniform(-1, 1, P)
+    radius = (1 + height) / 2 if on_its_tip else (1 - height) / 2
+    around, turn = rng.uniform(-np.pi, np.pi, P), rng.uniform(-np.pi, np.pi)
+    x, y = radius * np.cos(around), 0.4 * radius * np.sin(around)
+    return np.stack([np.cos(turn) * x - np.sin(turn) * y, np.sin(turn) * x + np.cos(turn) * y, height], 1)
+
+
+y = np.arange(N) % 2
+x = np.stack([cone(bool(label)) for label in y]).astype(np.float32)
+
+learned = augury.learn((x, y), generators=("rotation3d",), epochs=epochs)
+for name, width in learned.invariance.widths.items():
+    print(f"{name}: up to {width.value:.0f} {width.unit} ({width.verdict})")
+print(f"test accuracy {100 * learned.invariance.test_accuracy:.1f} %")

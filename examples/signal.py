@@ -1,0 +1,30 @@
+"""Signals [N, C, T]: which shifts and stretches leave the label alone.
+
+Run it: python examples/signal.py [EPOCHS]
+"""
+
+import sys
+
+import numpy as np
+
+import augury
+
+epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+rng = np.random.default_rng(0)
+N, T = 600, 64
+
+
+def pulse(kind: int) -> np.ndarray:
+    """One pulse: smooth (0), square (1) or a pair (2), at a random time and of a random size."""
+    t = np.arange(T) - T / 2 - rng.uniform(-16, 16)  # the truth: the time does not matter, within 16 samples
+    shapes = [np.exp(-((t / 4) ** 2)), (abs(t) < 4) * 1.0, np.exp(-(((abs(t) - 6) / 2) ** 2))]
+    return shapes[kind] * rng.uniform(1, 2) + rng.normal(0, 0.05, T)
+
+
+y = np.arange(N) % 3
+x = np.stack([pulse(kind) for kind in y])[:, None].astype(np.float32)
+
+learned = augury.learn((x, y), generators=("time_shift", "time_stretch"), epochs=epochs)
+for name, width in learned.invariance.widths.items():
+    print(f"{name}: up to {width.value:.2f} {width.unit} ({width.verdict})")
+print(f"test accuracy {100 * learned.invariance.test_accuracy:.1f} %")

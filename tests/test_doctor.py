@@ -1,0 +1,187 @@
+"""The doctor: what is planted is known, the verdict follows from it, and the command says it by word and exit code."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import augury
+from augury.bench.recovery import EPOCHS, epochs_within, judge, plant, recover
+from augury.cli.main import main
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.data.dataset import Dataset
+from augury.records import Width
+
+
+def data(kind, shape, task="classification", N=40):
+    x = torch.rand(N, *shape, generator=generator(0))
+    y = torch.arange(N) % 2 if task == "classification" else torch.rand(N, 1, generator=generator(1))
+    return Dataset(x[:-8], y[:-8], x[-8:], y[-8:], kind=kind, task=task)
+
+
+PLANTINGS = {
+    "image": (data("image", (1, 12, 12)), None, {"rotation": 180.0}),
+    "scaled": (data("image", (1, 12, 12)), "scaled", {"scale_x": 2.0, "scale_y": 2.0}),
+    "regression": (data("image", (1, 12, 12), "regression"), None, {"rotation": 180.0}),
+    "signal": (data("signal", (1, 16)), None, {"time_shift": 4.0}),
+    "amplitude": (data("signal", (1, 16)), "amplitude", {"amplitude": math.exp(0.5)}),
+    "points": (data("points", (9, 3)), None, {"rotation_z": 180.0}),
+    "coordinates": (data("coordinates", (2,)), None, {"rotation": 180.0}),
+}
+
+
+@pytest.mark.parametrize("case", PLANTINGS)
+def test_what_is_planted_moves_the_inputs_and_is_written_down(case):
+    given, what, truth = PLANTINGS[case]
+    planted = plant(given, what, seed=1)
+    assert planted.planted == pytest.approx(truth)
+    assert not torch.allclose(planted.x_train, given.x_train) and not torch.allclose(
+        planted.x_test, given.x_test
+    )
+    assert torch.equal(planted.y_train, given.y_train)
+    assert torch.equal(plant(given, what, seed=1).x_train, planted.x_train)
+
+
+def test_planted_points_are_turned_and_not_changed_otherwise():
+    given, what, _ = PLANTINGS["points"]
+    planted = plant(given, what)
+    assert torch.allclose(planted.x_train.norm(dim=-1), given.x_train.norm(dim=-1), atol=1e-5)
+    assert torch.allclose(planted.x_train[..., 2], given.x_train[..., 2], atol=1e-5)
+
+
+def test_nothing_can_be_planted_where_no_transformation_is_known():
+    with pytest.raises(InputError, match="kind 'features'"):
+        plant(data("features", (7,)), None)
+
+
+def turned(value):
+    return {"rotation": Width(value, "deg")}
+
+
+@pytest.mark.parametrize(
+    ("learned", "control", "verdict"),
+    [
+        (90.0, None, "recovered"),
+        (61.0, None, "recovered"),
+        (119.0, None, "recovered"),
+        (40.0, None, "partly recovered"),
+        (130.0, None, "partly recovered"),
+        (20.0, None, "not recovered"),
+        (90.0, 5.0, "recovered"),
+        (45.0, 40.0, "not recovered"),
+        (90.0, 80.0, "found without planting"),
+    ],
+)
+def test_the_verdict_follows_from_what_was_learned(learned, control, verdict):
+    found, why, advice = judge(
+        {"rotation": 90.0}, turned(learned), None if control is None else turned(control)
+    )
+    assert found == verdict
+    assert f"90 deg planted, {learned:.3g} deg learned" in why and advice
+
+
+def test_factors_are_compared_by_their_logarithms():
+    truth = {"scale_x": 4.0}
+    assert judge(truth, {"scale_x": Width(2.0, "factor")})[0] == "partly recovered"
+    assert judge(truth, {"scale_x": Width(2.6, "factor")})[0] == "recovered"
+    assert judge(truth, {"scale_x": Width(1.0, "factor")})[0] == "not recovered"
+
+
+def test_all_planted_widths_must_be_found():
+    truth = {"scale_x": 2.0, "scale_y": 2.0}
+    one = {"scale_x": Width(2.0, "factor"), "scale_y": Width(1.0, "factor")}
+    assert judge(truth, one)[0] == "not recovered"
+
+
+def test_a_planted_rotation_is_recovered_and_one_that_cannot_be_learned_is_not():
+    points = augury.load("toy")
+    found = recover(points, samples=4, batch=50, epochs=20)
+    assert found.verdict == "recovered" and found.planted == {"rotation": 180.0} and found.epochs == 20
+    hopeless = recover(points, samples=2, batch=50, epochs=1, eta_rate=0.0)
+    assert hopeless.verdict == "not recovered" and "--epochs" in hopeless.advice
+
+
+def test_a_control_learns_from_the_data_as_they_are():
+    found = recover(data("coordinates", (2,)), control=True, samples=2, epochs=1)
+    assert set(found.control) == {"rotation"} and "without planting" in found.why
+
+
+def test_what_was_planted_must_be_among_what_is_learned():
+    with pytest.raises(InputError, match="rotation was planted"):
+        recover(data("coordinates", (2,)), samples=2, epochs=1, generators=("scale",))
+
+
+def test_a_budget_becomes_epochs():
+    points = data("coordinates", (2,))
+    asked = {"samples": 2, "batch": 8, "method": "augerino"}
+    assert epochs_within(points, 1e-9, 1, **asked) == EPOCHS[0]
+    assert epochs_within(points, 1e9, 2, **asked) == EPOCHS[1]
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["augury", "doctor", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_without_data_it_shows_the_environment(command):
+    code, out, _ = command()
+    assert (
+        code == 0
+        and f"torch {torch.__version__.split('+')[0]}" in out
+        and "cores" in out
+        and "mnist5k" in out
+    )
+    facts = json.loads(command("--json")[1])
+    assert facts["recovery"] is None and facts["environment"]["augury"] == augury.__version__
+    assert (
+        facts["environment"]["memory_bytes"] > 2**28
+        and facts["environment"]["data_sets"]["toy"] == "built in"
+    )
+
+
+def test_the_answer_is_in_words_in_json_and_in_the_exit_code(command, tmp_path):
+    code, out, _ = command("toy", "--epochs", 20, "-S", 4, "-q")
+    assert (
+        code == 0
+        and "recovered by lila with toy_mlp" in out
+        and "180.0 deg" not in out.partition("rotation:")[0]
+    )
+    x = np.random.default_rng(0).random((30, 8, 8), dtype=np.float32)
+    np.savez(tmp_path / "noise.npz", x=x, y=np.arange(30) % 2)
+    code, out, _ = command(tmp_path / "noise.npz", "--model", "mlp5", "--epochs", 1, "-S", 2, "--json", "-q")
+    found = json.loads(out)["recovery"]
+    assert code == 3 and found["verdict"] == "not recovered" and found["planted"] == {"rotation": 180.0}
+
+
+def test_seconds_decide_the_epochs(command):
+    code, out, _ = command("toy", "--seconds", 0.001, "--json", "-q", "-S", 2)
+    assert code in (0, 3) and json.loads(out)["recovery"]["epochs"] == EPOCHS[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere"], "no file or folder"),
+        (["toy", "--model", "cn"], "Did you mean 'cnn'"),
+        (["toy", "--seconds", "0"], "--seconds must be positive"),
+        (["mnist5k", "--plant", "rotatd", "--images", "20"], "Did you mean 'rotated'"),
+        (["toy", "--images", "1"], "at least 2"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_said_in_words(command, words, says):
+    code, _, err = command(*words, "--json")
+    assert code == 2 and says in err and "Traceback" not in err

@@ -1,0 +1,30 @@
+"""The examples run, with a tiny budget; each is short enough to be read in one sitting."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SAYS = {
+    "own_training_loop": "rotation",
+    "own_transformation": "gamma: up to x",
+    "signal": "time_shift: up to",
+    "point_cloud": "rotation_z: up to",
+    "own_model": "BatchNorm",
+}
+
+
+def test_every_example_is_run_here():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_example(name, monkeypatch, capsys):
+    path = EXAMPLES / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", [str(path), "1", "40"])
+    runpy.run_path(str(path), run_name="__main__")
+    out = capsys.readouterr().out
+    assert SAYS[name] in out and "test accuracy" in out
+    assert len(path.read_text().splitlines()) < 60
