@@ -1,8 +1,11 @@
 """The objectives of pre-training: NT-Xent (SimCLR) and the invariance term.
 
-nt_xent    - mean over the 2B views a of  log  exp(z_a . z_b / tau) / sum_{c != a} exp(z_a . z_c / tau),
-           z of unit length, b the other view of the same image
-apart      1 - mean cosine between the features of two views of the same image
+    nt_xent    - mean over the 2B views a of  log  exp(z_a . z_b / tau) / sum_{c != a} exp(z_a . z_c / tau),
+               z of unit length, b the other view of the same image
+    apart      1 - mean cosine between the features of two views of the same image
+
+The plain cosine is lowered in part by features that all point one way, whatever the image: say how alike random pairs
+are beside it. About the mean of the batch, two images have a cosine near 0 whatever the features do.
 """
 
 import torch
@@ -36,7 +39,7 @@ def nt_xent(
     return F.cross_entropy(logits, partner)
 
 
-def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool = True) -> Float[Tensor, ""]:
+def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool = False) -> Float[Tensor, ""]:
     """Return how far apart the features of two views are: 0 where they point the same way.
 
     Parameters

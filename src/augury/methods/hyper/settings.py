@@ -51,8 +51,9 @@ class AmortizeConfig(Record):
     """Descriptors in each step: all where there are no more, else so many at random; paper C has three in all."""
     invariance: float = 0.0
     """Weight of 1 - cosine between features of two views: augmentation alone teaches a shallow network little."""
-    centred: bool = True
-    """Take that cosine about the mean of the features, so that it is not raised by features that collapse."""
+    centred: bool = False
+    """Take that cosine about the mean of the features: less collapse, but then it hardly teaches a single convolution
+    to be invariant to rotation where it must also tell digits apart."""
     shared: bool = False
     """Give all descriptors the same weights: the multi-task baseline with one shared extractor."""
     checkpoint_seconds: float = 30.0
