@@ -1,6 +1,6 @@
 """Point clouds [N, P, 3]: about which axes they may turn.
 
-Run it: python examples/point_cloud.py [EPOCHS]
+Run it: python examples/point_cloud.py [EPOCHS] [CLOUDS]
 
 Cones that stand on their base, and cones that stand on their tip: turning them about the vertical changes nothing,
 tipping them over changes everything.
@@ -12,9 +12,8 @@ import numpy as np
 
 import augury
 
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 30
-rng = np.random.default_rng(0)
-N, P = 400, 48
+epochs, N = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (30, 400)
+rng, P = np.random.default_rng(0), 48
 
 
 def cone(on_its_tip: bool) -> np.ndarray:

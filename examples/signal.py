@@ -1,6 +1,6 @@
 """Signals [N, C, T]: which shifts and stretches leave the label alone.
 
-Run it: python examples/signal.py [EPOCHS]
+Run it: python examples/signal.py [EPOCHS] [SIGNALS]
 """
 
 import sys
@@ -9,9 +9,8 @@ import numpy as np
 
 import augury
 
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 30
-rng = np.random.default_rng(0)
-N, T = 600, 64
+epochs, N = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (30, 600)
+rng, T = np.random.default_rng(0), 64
 
 
 def pulse(kind: int) -> np.ndarray:
