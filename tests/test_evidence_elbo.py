@@ -193,8 +193,7 @@ def test_gaussian_expectation_in_closed_form():
 
 def test_natural_steps_climb_to_the_best_posterior_and_never_fall():
     bound, x, y = problem("classification")
-    phi = features(bound, x)
-    natural = NaturalAscent(bound.posterior, bound.likelihood, fit_prior=False)
+    phi, natural = features(bound, x), NaturalAscent(bound.posterior, bound.likelihood, fit_prior=False)
     values = [natural.climb(phi, y, seed=5, steps=1, enough=0.0) for _ in range(12)]
     assert all(later >= earlier for earlier, later in pairwise(values))
     by_adam, x, y = problem("classification")
@@ -242,8 +241,7 @@ def test_prior_and_noise_are_fitted_on_the_way():
 
 
 def test_more_classes_than_data_is_fine():
-    q = prior(50)
-    phi = draw(3, UNITS)
+    q, phi = prior(50), draw(3, UNITS)
     NaturalAscent(q, Categorical()).climb(phi, torch.tensor([0, 7, 49]), 0, steps=5, enough=0.0)
     m, v = q.moments(phi)
     assert m.argmax(1).tolist() == [0, 7, 49] and (v > 0).all()

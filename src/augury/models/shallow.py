@@ -114,8 +114,7 @@ class Shallow(nn.Module, ABC):
         Tensor
             W_2 phi(W_1 x + b).
         """
-        y: Tensor = self.output(self.features(x))
-        return y
+        return self.output(self.features(x))
 
     def blurred(self, images: Float[Tensor, "n D"]) -> Float[Tensor, "n D"]:
         """Return flattened images, or filters, after the network's blur.
@@ -191,8 +190,7 @@ class Rff(Shallow):
         D = math.prod(self.input_shape)
         z = torch.randn(units, D, generator=rng, device=rng.device)
         self.register_buffer("frequencies", self.sigma * self.blurred(z))
-        phases = torch.rand(units, generator=rng, device=rng.device) * (2 * math.pi)
-        self.register_buffer("phases", phases)
+        self.register_buffer("phases", torch.rand(units, generator=rng, device=rng.device) * (2 * math.pi))
         _xavier(self.output.weight, rng)
 
     @property
@@ -291,8 +289,7 @@ class Relu(Shallow):
         Tensor
             The same as by way of `features`.
         """
-        y: Tensor = self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
-        return y
+        return self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
 
 
 def _xavier(weight: Tensor, rng: torch.Generator) -> None:
