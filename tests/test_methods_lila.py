@@ -10,12 +10,12 @@ from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.core.units import DEGREES, FACTOR, WidthSpec
 from augury.data.dataset import Dataset
-from augury.evidence.ascent import Evidence, some_of
-from augury.methods.interval import STEP, eta_precision, width_of
+from augury.evidence.ascent import Evidence
+from augury.methods.interval import STEP, gaussian, precision, slope_of, width_of
 from augury.methods.last_layer import LastLayer
 from augury.methods.learn import learn
+from augury.methods.profile import plausible
 from augury.models.orbit import OrbitAverage
-from augury.training.batches import Batches
 from augury.training.config import LearnConfig
 from augury.transforms.affine2d import AffineCoordinates
 
@@ -84,23 +84,38 @@ def test_gradient_is_the_derivative_of_the_value_also_from_a_scaled_up_sample(im
 
 def test_precision_is_the_second_difference_of_the_value():
     evidence, x, y = make(output="ggn")
-    batches = Batches(x, y, 24, torch.device("cpu"))
-    rng = generator(3)
-    found = eta_precision(evidence, batches, rng)
-    rng = generator(3)
-    x, y = some_of(batches(rng), 24)
-    seed = int(torch.randint(2**61, (), generator=rng))
     eta = evidence.model.transform.eta
     for k in range(2):
+        here = eta[k].item()
+        found = precision(slope_of(evidence, (x, y), 7, eta, k), here)
+        assert eta[k].item() == here
         values = []
         for shift in (STEP, 0.0, -STEP):
             with torch.no_grad():
-                eta[k] += shift
-            values.append(value_at(evidence, x, y, seed))
+                eta[k] = here + shift
+            values.append(value_at(evidence, x, y, 7))
             with torch.no_grad():
-                eta[k] -= shift
+                eta[k] = here
         second = (values[0] - 2 * values[1] + values[2]) / STEP**2
-        assert found[k] == pytest.approx(-second, rel=0.05, abs=0.05)
+        assert found == pytest.approx(-second, rel=0.05, abs=0.05)
+
+
+@pytest.mark.parametrize("here", [0.0, 0.3, 1.0, 3.0])
+def test_profile_of_a_gaussian_is_its_interval_wherever_it_is_asked(here):
+    low, high = plausible(lambda v: -25 * (v - 1.0), here, math.pi)
+    assert low == pytest.approx(min(here, 1 - 1.96 / 5), abs=0.02)
+    assert high == pytest.approx(max(here, 1 + 1.96 / 5), abs=0.02)
+
+
+def test_profile_of_a_plateau_ends_where_the_evidence_falls():
+    low, high = plausible(lambda v: 20.0 * max(0.0, 2.4 - v), 2.9, math.pi)
+    assert low == pytest.approx(2.4 - math.sqrt(1.92 / 10), abs=0.1)
+    assert high == math.pi
+
+
+def test_profile_of_evidence_that_falls_nowhere_is_everything():
+    assert plausible(lambda v: 0.0, 0.3, math.pi) == (0.0, math.pi)
+    assert plausible(lambda v: 0.0, 0.3, math.inf) == (0.0, math.inf)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +128,14 @@ def test_precision_is_the_second_difference_of_the_value():
     ],
 )
 def test_verdict_follows_the_interval(eta, precision, verdict, low, high):
-    width = width_of(WidthSpec("rotation", DEGREES, math.pi), eta, precision)
+    width = width_of(WidthSpec("rotation", DEGREES, math.pi), eta, *gaussian(eta, precision, math.pi))
     assert width.verdict == verdict
     assert width.low == pytest.approx(low, abs=1e-9)
     assert width.high == pytest.approx(high, abs=1e-9)
 
 
 def test_a_width_without_an_end_has_no_upper_number():
-    width = width_of(WidthSpec("scale_x", FACTOR), 0.3, 0.0)
+    width = width_of(WidthSpec("scale_x", FACTOR), 0.3, *gaussian(0.3, 0.0, math.inf))
     assert (width.low, width.high, width.verdict) == (1.0, None, "undecided")
 
 

@@ -4,7 +4,7 @@
 
 | output | columns | what it is |
 |---|---|---|
-| ggn | R_1 ... R_C | exact |
+| ggn | R Q | exact; the columns of Q span what R does not send to 0 |
 | mc | sum_c r_c R_c, r_c random signs | one column, unbiased in value and in every derivative |
 | label | e_y - p, y drawn from p | one column, the sampled Fisher; the draw hides part of the derivative |
 | ef | e_y - p, y the true label | one column, the empirical Fisher: cheap and biased |
@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
@@ -57,6 +56,22 @@ class Likelihood(nn.Module, ABC):
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
         """Return the log-likelihood from what a pass over the data summed, differentiable in the noise."""
 
+    def span(self, f: Float[Tensor, "B C"]) -> Iterator[Float[Tensor, "B C"]]:
+        """Give orthonormal combinations q of columns with sum_q R q q^T R^T = R R^T, to first order in f too.
+
+        Parameters
+        ----------
+        f
+            Averaged outputs, without a graph.
+
+        Yields
+        ------
+        Tensor
+            A combination: one column after the other, unless a likelihood knows a shorter way.
+        """
+        for c in range(f.shape[1]):
+            yield torch.eye(f.shape[1]).to(f)[c].expand_as(f)
+
     def columns(
         self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."], output: str, rng: torch.Generator
     ) -> Iterator[Float[Tensor, "B C"]]:
@@ -80,8 +95,8 @@ class Likelihood(nn.Module, ABC):
         """
         choose("output", output, OUTPUTS)
         if output == "ggn":
-            for c in range(f.shape[1]):
-                yield self.root(f, F.one_hot(torch.tensor(c), f.shape[1]).to(f).expand_as(f))
+            for q in self.span(f.detach()):
+                yield self.root(f, q)
         elif output == "mc":
             signs = torch.randint(2, f.shape, generator=rng, device=rng.device).to(f) * 2 - 1
             yield self.root(f, signs)

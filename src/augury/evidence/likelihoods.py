@@ -1,6 +1,7 @@
 """The two likelihoods: classes, and numbers with Gaussian noise."""
 
 import math
+from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
@@ -66,6 +67,27 @@ class Categorical(Likelihood):
         log_p = f.log_softmax(1)
         weighted = signs * (log_p / 2).exp()
         return weighted - log_p.exp() * weighted.sum(1, keepdim=True)
+
+    def span(self, f: Float[Tensor, "B C"]) -> Iterator[Float[Tensor, "B C"]]:
+        """Give one combination fewer than there are classes: R sends s = sqrt(p) to 0, because p sums to 1.
+
+        A reflection that takes s to the first axis takes the other axes to a basis of what is left:
+        q_c = e_c - s_c (s + e_1) / (1 + s_1). As R s = 0, nothing is lost by holding q fixed when f moves.
+
+        Parameters
+        ----------
+        f
+            Logits.
+
+        Yields
+        ------
+        Tensor
+            q_2 ... q_C.
+        """
+        s, e = f.softmax(1).sqrt(), torch.eye(f.shape[1]).to(f)
+        mirror = (s + e[0]) / (1 + s[:, :1])
+        for c in range(1, f.shape[1]):
+            yield e[c] - s[:, c : c + 1] * mirror
 
     def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, "B C"]:
         """Return e_y - p.

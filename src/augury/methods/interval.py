@@ -2,7 +2,8 @@
 
 Near its maximum the evidence is a Gaussian in eta whose precision is -d^2 log p(D) / d eta_k^2, taken by central
 differences of the gradient at equal noise. A width that stands at its upper bound (half a turn) has no upper end to
-find; a curvature that is not negative says that the data do not fix the width, and the interval is the whole range.
+find. Where this does not decide, because the evidence is flat or bent upwards just there, it is followed further (see
+`profile`): a plateau from 150 to 180 degrees is sure of being far from 0.
 
 The verdict asks whether the 95 % interval lies on one side of `SLIGHT`, the width below which a transformation
 hardly moves anything: 0.1 is 6 degrees, a tenth of the scale, 1.4 pixels of 28.
@@ -11,11 +12,13 @@ hardly moves anything: 0.1 is 6 degrees, a tenth of the scale, 1.4 pixels of 28.
 import math
 
 import torch
+from torch import Tensor
 
 from augury.core.units import WidthSpec
 from augury.evidence.ascent import some_of
 from augury.evidence.elbo import Elbo
 from augury.methods.evidence_settings import AnyEvidence
+from augury.methods.profile import Slope, plausible
 from augury.records import Width
 from augury.training.batches import Batches
 from augury.training.learner import widths_of
@@ -51,46 +54,96 @@ def judged(evidence: AnyEvidence | Elbo, batches: Batches, rng: torch.Generator)
         return widths_of(
             transform, "undecided"
         )  # a width made of several parameters has no curvature of its own
-    precision = eta_precision(evidence, batches, rng)
-    eta = transform.eta.detach().abs().tolist()
-    rows = zip(transform.specs, eta, precision, strict=True)
-    return {spec.name: width_of(spec, value, p) for spec, value, p in rows}
+    sample = some_of(batches(rng), LARGEST)
+    seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
+    entries = [(p, k) for p in evidence.eta for k in range(p.numel())]
+    slopes = [slope_of(evidence, sample, seed, p, k) for p, k in entries]
+    rows = zip(transform.specs, transform.eta.detach().abs().tolist(), slopes, strict=True)
+    return {spec.name: _judged(spec, eta, slope) for spec, eta, slope in rows}
 
 
-def eta_precision(evidence: AnyEvidence | Elbo, batches: Batches, rng: torch.Generator) -> list[float]:
-    """Return -d^2 log p(D) / d eta_k^2 for every width.
+def _judged(spec: WidthSpec, eta: float, slope: Slope) -> Width:
+    width = width_of(spec, eta, *gaussian(eta, precision(slope, eta), spec.upper))
+    if width.verdict != "undecided":
+        return width
+    return width_of(spec, eta, *plausible(slope, eta, spec.upper))
+
+
+def slope_of(
+    evidence: AnyEvidence | Elbo, sample: tuple[Tensor, Tensor], seed: int, parameter: Tensor, k: int
+) -> Slope:
+    """Return d log p / d eta_k as a function of that width, all else and the noise held.
 
     Parameters
     ----------
     evidence
         At the end of training.
-    batches
-        The training set.
-    rng
-        Where order and noise come from.
+    sample
+        Inputs and targets; scaled up to the whole set.
+    seed
+        Of the noise.
+    parameter, k
+        The width: an entry of one of the evidence's parameters.
 
     Returns
     -------
-    list
-        One precision per width; negative or zero where the evidence is not peaked.
+    Callable
+        The derivative at a width; the parameter is left as it was.
     """
-    x, y = some_of(batches(rng), LARGEST)
-    seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
-    out = []
-    entries = [(which, k) for which, p in enumerate(evidence.eta) for k in range(p.numel())]
-    for which, index in entries:
-        parameter, sides = evidence.eta[which], []
-        for sign in (1.0, -1.0):
-            with torch.no_grad():
-                parameter[index] += sign * STEP
-            sides.append(float(evidence.gradient(x, y, seed)[which][index]))
-            with torch.no_grad():
-                parameter[index] -= sign * STEP
-        out.append(-(sides[0] - sides[1]) / (2 * STEP))
-    return out
+    which = next(n for n, p in enumerate(evidence.eta) if p is parameter)
+
+    def slope(eta: float) -> float:
+        held = parameter.detach().clone()
+        with torch.no_grad():
+            parameter[k] = eta
+        gradient = float(evidence.gradient(*sample, seed)[which][k])
+        with torch.no_grad():
+            parameter.copy_(held)
+        return gradient
+
+    return slope
 
 
-def width_of(spec: WidthSpec, eta: float, precision: float) -> Width:
+def precision(slope: Slope, eta: float) -> float:
+    """Return -d^2 log p(D) / d eta^2.
+
+    Parameters
+    ----------
+    slope
+        The derivative of the evidence.
+    eta
+        Where.
+
+    Returns
+    -------
+    float
+        Negative or zero where the evidence is not peaked.
+    """
+    return -(slope(eta + STEP) - slope(eta - STEP)) / (2 * STEP)
+
+
+def gaussian(eta: float, precision: float, upper: float) -> tuple[float, float]:
+    """Return the 95 % interval of a Gaussian, within the sensible range.
+
+    Parameters
+    ----------
+    eta
+        Its mean, not negative.
+    precision
+        What the evidence says of it.
+    upper
+        The largest width that means anything new; may be infinite.
+
+    Returns
+    -------
+    tuple
+        Low and high; the whole range where the precision is not positive.
+    """
+    spread = Z / math.sqrt(precision) if precision > 0 else math.inf
+    return max(0.0, eta - spread), min(upper, eta + spread)
+
+
+def width_of(spec: WidthSpec, eta: float, low: float, high: float) -> Width:
     """Return one width with its interval and verdict.
 
     Parameters
@@ -99,17 +152,14 @@ def width_of(spec: WidthSpec, eta: float, precision: float) -> Width:
         Its name, unit and bound.
     eta
         Its value, not negative.
-    precision
-        What the evidence says of it.
+    low, high
+        Its interval.
 
     Returns
     -------
     Width
         As a person reads it.
     """
-    spread = Z / math.sqrt(precision) if precision > 0 else math.inf
-    low = max(0.0, eta - spread)
-    high = min(spec.upper, eta + spread)
     verdict = "invariant" if low >= SLIGHT else "not invariant" if high <= SLIGHT else "undecided"
     to_person = spec.unit.to_person
     end = to_person(high) if math.isfinite(high) else None

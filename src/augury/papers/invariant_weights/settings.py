@@ -55,6 +55,10 @@ TRAIN: dict[str, dict[str, Any]] = {
 }
 """Fields of `LearnConfig`."""
 
+EQUALLY: dict[str, dict[str, Any]] = {"quick": {}, "small": {"epochs": 25, "settle_window": 0}, "paper": {}}
+"""For fixed and learned rotations: all train equally long, so that bounds can be compared. A fixed width is at rest at
+once, and would stop while the prior is still being learned."""
+
 BASELINE: dict[str, dict[str, Any]] = {
     "quick": {"inducing": 10, "steps": 3},
     "small": {"inducing": 200, "steps": 100},
@@ -135,8 +139,8 @@ def rotations(
     list
         The cells; rows are "from_5", "fixed_45", ...
     """
-    learned = [(f"from_{a}", _rotation(a)) for a in starts]
-    held = [(f"fixed_{a}", {**_rotation(a), "eta_rate": 0.0}) for a in fixed]
+    learned = [(f"from_{a}", {**EQUALLY[scale], **_rotation(a)}) for a in starts]
+    held = [(f"fixed_{a}", {**EQUALLY[scale], **_rotation(a), "eta_rate": 0.0}) for a in fixed]
     return [
         cell(scale, seed, row, variant, model, **settings)
         for seed in seeds
