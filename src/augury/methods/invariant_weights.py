@@ -9,9 +9,11 @@ until                 the widths rest; then q once more, with more views, and ea
 
 Why in turns, and not all by one optimiser as in the paper? For q that was fitted at other widths the gradient in eta
 points back to them (see `evidence.elbo`), so that widths crawl, and stop wherever the schedule ends. For q at its
-optimum it is the gradient of the maximised bound. It is then nearly free of noise, which Rprop is made for: every
-width has a step of its own, which grows while the sign of the gradient stays and is halved when it turns. The steps
-of a width at its best shrink to nothing, and that is when the loop stops (`settle_window`).
+optimum it is the gradient of the maximised bound, if it is taken on the views that q was fitted to: on fresh ones,
+which q does not know, every narrower orbit looks better (from 135 degrees that led back to 105, where the bound is
+lower). It is then nearly free of noise, which Rprop is made for: every width has a step of its own, which grows while
+the sign of the gradient stays and is halved when it turns. The steps of a width at its best shrink to nothing, and that
+is when the loop stops (`settle_window`).
 
 | posterior | q(W_2) |
 |---|---|
@@ -85,7 +87,8 @@ class InvariantWeights(Learner):
         self.weights = torch.optim.Adam(self.trained, lr=config.rate) if self.trained else None
         self.widths = rprop_for_widths(transform, config) if config.eta_rate > 0 else None
         self.cosines = [] if self.weights is None else [Cosine(self.weights, config.rate_end)]
-        self.features: list[tuple[Tensor, Tensor]] = []
+        self.views: list[tuple[Tensor, Tensor, Tensor]] = []
+        self.features: list[Tensor] = []
 
     def _trained(self, net: Shallow) -> list[nn.Parameter]:
         """Return what Adam moves."""
@@ -111,10 +114,12 @@ class InvariantWeights(Learner):
             The mean negative log-likelihood, expected under q.
         """
         with torch.set_grad_enabled(bool(self.trained)):
-            phi = self._phi(x, self.model.S_train, rng)
+            eps = self._noise(x, self.model.S_train, rng)
+            phi = self.model.mean_features(x, eps)
             loss = -self._log_likelihood(phi, y, rng) / len(x)
             if self.weights is None:
-                self.features.append((phi, y))
+                self.views.append((x, y, eps))
+                self.features.append(phi)
                 return loss.item()
             kl = self.bound.posterior.kl() / self.N if self.bound and self.natural is None else 0.0
         gradients = torch.autograd.grad(loss + kl, self.trained)
@@ -123,9 +128,9 @@ class InvariantWeights(Learner):
         self.weights.step()
         return loss.item()
 
-    def _phi(self, x: Tensor, S: int, rng: torch.Generator) -> Tensor:
+    def _noise(self, x: Tensor, S: int, rng: torch.Generator) -> Tensor:
         self.model.transform.check(x)
-        return self.model.mean_features(x, self.model.noise(len(x), S, rng).to(x))
+        return self.model.noise(len(x), S, rng).to(x)
 
     def _log_likelihood(self, phi: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
         if self.bound is not None:
@@ -147,7 +152,7 @@ class InvariantWeights(Learner):
         Returns
         -------
         dict
-            The bound at the widths before the step, on fresh views, and the prior precision.
+            The bound at the widths before the step, on the views that q was fitted to, and the prior precision.
         """
         if self.natural is not None:
             self._fit(batches, self.model.S_train, self.config.posterior_steps, rng)
@@ -165,27 +170,31 @@ class InvariantWeights(Learner):
 
     def _fit(self, batches: Batches, S: int, steps: int, rng: torch.Generator) -> None:
         """Bring q to the features of all the data: those of the epoch, or fresh ones where W_1 has moved since."""
+        if not self.views:
+            self.views = [(x, y, self._noise(x, S, rng)) for x, y in batches()]
         if not self.features:
             with torch.no_grad():
-                self.features = [(self._phi(x, S, rng), y) for x, y in batches()]
-        phi, y = (torch.cat(parts) for parts in zip(*self.features, strict=True))
+                self.features = [self.model.mean_features(x, eps) for x, _, eps in self.views]
+        phi, y = torch.cat(self.features), torch.cat([y for _, y, _ in self.views])
         self.features = []
         seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
         if self.natural is not None:
             self.natural.climb(phi, y, seed, steps, ENOUGH)
 
     def _survey(self, batches: Batches, rng: torch.Generator, with_gradient: bool) -> float:
-        """Return the log-likelihood of fresh views, scaled up to N; leave its gradient, as a loss, in the widths."""
+        """Return the log-likelihood of q's own views, scaled up to N; leave its gradient, as a loss, in the widths."""
         eta, total, n = list(self.model.transform.parameters()), 0.0, 0
         sums = [torch.zeros_like(p) for p in eta]
-        for x, y in batches(rng):
+        views = self.views or ((x, y, self._noise(x, self.model.S_train, rng)) for x, y in batches(rng))
+        for x, y, eps in views:
             with torch.set_grad_enabled(with_gradient):
-                value = self._log_likelihood(self._phi(x, self.model.S_train, rng), y, rng)
+                value = self._log_likelihood(self.model.mean_features(x, eps), y, rng)
             total, n = total + value.item(), n + len(x)
             if with_gradient:
                 torch._foreach_add_(sums, torch.autograd.grad(value, eta))
             if n >= self.config.evidence_images:
                 break
+        self.views = []
         for p, g in zip(eta, sums, strict=True):
             p.grad = -g
         return total * self.N / n

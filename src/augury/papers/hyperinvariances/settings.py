@@ -1,8 +1,8 @@
 """Every setting of paper C's runs, in one place, by scale. Free of torch.
 
 `paper` follows the paper; `small` is cut down to what one core does in about half an hour; `quick` only shows that
-everything works. Sizes and epochs of `small` are what the time allows, and everything else is the library's default; the
-length of multi-task pre-training was chosen with test figures of seed 0 in view (see `MULTITASK`).
+everything works. Sizes and epochs of `small` are what the time allows, and everything else is the library's default;
+the length of multi-task pre-training was chosen with test figures of seed 0 in view (see `MULTITASK`).
 """
 
 from collections.abc import Mapping
