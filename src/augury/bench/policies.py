@@ -50,6 +50,11 @@ POLICIES = {
     "grid": Policy("augmented/grid", "grid search over rotation and translation on a validation split", {}),
     "augerino": Policy("augerino", "widths by the training loss with a reward", {}),
     "lila": Policy("lila", "widths by the evidence", {}),
+    "lila, mirror too": Policy(
+        "lila/mirror",
+        "widths and the share of mirrored views by the evidence",
+        {"generators": ["affine", "flip_x"]},
+    ),
 }
 """Every row, by its name."""
 
@@ -131,7 +136,7 @@ def settings(scale: str, policy: Policy) -> dict[str, Any]:
         The shared settings and the row's own; those of the evidence only where there is one.
     """
     own = {**SCALES[scale].settings, **policy.settings}
-    bayesian = policy.method in ("lila", "plain/prior")
+    bayesian = policy.method in ("lila", "lila/mirror", "plain/prior")
     return {name: value for name, value in own.items() if bayesian or name not in EVIDENCE_ONLY}
 
 
