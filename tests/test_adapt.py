@@ -53,6 +53,16 @@ def test_the_chosen_descriptor_has_the_highest_evidence_that_was_met(net):
     assert max(t.value for t in found.trials) >= found.log_evidence - 0.5
 
 
+@pytest.mark.parametrize("channel", [0, 1])
+def test_a_few_scouts_find_what_all_examples_find(net, channel):
+    data = task(channel)
+    everyone = adapt(net, data, levels=2, folds=0).adaptation
+    scouted = adapt(net, data, levels=2, folds=0, scouts=len(data.x_train) // 2).adaptation
+    assert scouted.descriptor == everyone.descriptor
+    assert scouted.log_evidence == pytest.approx(everyone.log_evidence, abs=0.1)
+    assert {tuple(t.descriptor.values()) for t in scouted.trials} >= {(1, 1), (1, 0), (0, 1), (0, 0)}
+
+
 def test_by_loss_the_middle_is_the_only_start_and_levels_are_rounded(net):
     found = adapt(net, task(0), criterion="loss", levels=3, folds=0).adaptation
     assert found.trials[0].descriptor == {"left": 0.5, "right": 0.5}

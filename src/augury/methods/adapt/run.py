@@ -17,7 +17,7 @@ from augury.methods.adapt.checks import check_task
 from augury.methods.adapt.folder import check_folder, plan_of, save_adapted
 from augury.methods.adapt.objective import Objective
 from augury.methods.adapt.readout import read_out, record
-from augury.methods.adapt.search import FINE, choose_descriptor, to_levels
+from augury.methods.adapt.search import FINE, choose_descriptor, finalists, to_levels
 from augury.methods.adapt.settings import AdaptConfig
 from augury.methods.checks import check_device
 from augury.models.hyper import HyperExtractor
@@ -96,18 +96,17 @@ def _adapted(
 ) -> Adapted:
     """Choose the descriptor on a sample, make the network of it, and fit the head to everything."""
     start = time.perf_counter()
-    x, y = _sample(data, config)
-    with calibrated(net.to(config.device), x):
-        objective = Objective(net, x, y, data.n_outputs, config)
-        if tell is not None:
-            objective.tell = lambda point: tell(_named(net, point.i), point.value)
-        if given is not None:
-            i, levels = net.descriptor(given), 1
-        else:
-            levels = config.levels or FINE
-            i = to_levels(
-                objective, choose_descriptor(objective, net.K, net.descriptor([0.0] * net.K)).i, levels
-            )
+    x, y = _sample(data, config, config.images)
+    objective = Objective(net.to(config.device), x, y, data.n_outputs, config)
+    scouts = _scouts(net, data, config) if given is None else None
+    watched = scouts or objective
+    if tell is not None:
+        watched.tell = lambda point: tell(_named(net, point.i), point.value)
+    if given is not None:
+        i, levels = net.descriptor(given), 1
+    else:
+        i, levels = _choose(net, objective, scouts, config), config.levels or FINE
+    with calibrated(net, x):
         encoder = net.materialise(i)
     whole = len(x) == len(data.x_train)
     found = read_out(encoder, data, config, objective.solved(i) if whole else None)
@@ -121,9 +120,32 @@ def _adapted(
         words=in_words(_named(net, i)),
         criterion=config.criterion if given is None else "given",
         levels=config.levels if given is None else None,
-        trials=tuple(Trial(_named(net, p.i), p.value) for p in objective.points),
+        trials=tuple(Trial(_named(net, p.i), p.value) for p in watched.points),
     )
     return Adapted(adaptation, found.model, config)
+
+
+def _scouts(net: HyperExtractor, data: Dataset, config: AdaptConfig) -> Objective | None:
+    """Return the objective of a few examples that look around first; none where there are no more to decide by."""
+    if config.criterion != "evidence" or min(len(data.x_train), config.images) <= config.scouts:
+        return None
+    return Objective(net, *_sample(data, config, config.scouts), data.n_outputs, config)
+
+
+def _choose(
+    net: HyperExtractor, objective: Objective, scouts: Objective | None, config: AdaptConfig
+) -> Tensor:
+    like = net.descriptor([0.0] * net.K)
+    candidates = []
+    if scouts is not None:
+        with calibrated(net, scouts.x):
+            candidates = [point.i for point in finalists(scouts, net.K, like)]
+    with calibrated(net, objective.x):
+        if candidates:
+            best = max((objective.at(i) for i in candidates), key=lambda p: p.value)
+        else:
+            best = choose_descriptor(objective, net.K, like)
+        return to_levels(objective, best.i, config.levels or FINE)
 
 
 @contextmanager
@@ -150,11 +172,11 @@ def calibrated(net: HyperExtractor, x: Tensor) -> Iterator[None]:
         net.calibrate(before)
 
 
-def _sample(data: Dataset, config: AdaptConfig) -> tuple[Tensor, Tensor]:
-    """Return the examples that choose the descriptor: all of them, or so many drawn at random."""
+def _sample(data: Dataset, config: AdaptConfig, most: int) -> tuple[Tensor, Tensor]:
+    """Return examples that choose the descriptor: all of them, or so many drawn at random."""
     x, y = data.x_train, data.y_train
-    if len(x) > config.images:
-        keep = torch.randperm(len(x), generator=generator(config.seed))[: config.images]
+    if len(x) > most:
+        keep = torch.randperm(len(x), generator=generator(config.seed))[:most]
         if data.task == "regression" or len(torch.unique(y[keep])) > 1:
             x, y = x[keep], y[keep]
     return x.to(config.device), y.to(config.device)

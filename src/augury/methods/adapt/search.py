@@ -65,12 +65,28 @@ def choose_descriptor(objective: Objective, K: int, like: Tensor) -> Point:
     Point
         The best.
     """
+    return max(finalists(objective, K, like), key=lambda p: p.value)
+
+
+def finalists(objective: Objective, K: int, like: Tensor) -> list[Point]:
+    """Return where the climbs ended, and by evidence the best starts too.
+
+    Parameters
+    ----------
+    objective, K, like
+        As in `choose_descriptor`.
+
+    Returns
+    -------
+    list
+        Different descriptors, not many.
+    """
     config = objective.config
     if config.criterion == "loss":
-        return climb(objective, torch.full((K,), 0.5).to(like), config)
-    tried = sorted((objective.at(i) for i in starts(K, like)), key=lambda p: -p.value)
-    found = [climb(objective, p.i, config) for p in tried[: config.climbs]]
-    return max([*tried[:1], *found], key=lambda p: p.value)
+        return [climb(objective, torch.full((K,), 0.5).to(like), config)]
+    tried = sorted((objective.at(i) for i in starts(K, like)), key=lambda p: -p.value)[: config.climbs]
+    found = [climb(objective, p.i, config) for p in tried]
+    return list({tuple(p.i.tolist()): p for p in [*tried, *found]}.values())
 
 
 def climb(objective: Objective, start: Float[Tensor, " K"], config: AdaptConfig) -> Point:

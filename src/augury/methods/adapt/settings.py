@@ -19,8 +19,11 @@ class AdaptConfig:
     levels: int | None = None
     """Discretise each entry to so many levels: 2 binary (paper C), 3 ternary, ...; None for continuous."""
     images: int = 1000
-    """At most so many training examples choose the descriptor, drawn at random; the head always sees all of them. A
-    thousand took a second or two for the paper's convolution, and pass through the network at once."""
+    """At most so many training examples choose the descriptor, drawn at random; the head always sees all of them. They
+    pass through the network at once."""
+    scouts: int = 400
+    """By evidence, so many of them look around first, where they are fewer; what they find is compared on all of them.
+    A head on 400 examples is solved in a tenth of the time of one on 1,000."""
     climbs: int = 2
     """From so many of the best starts gradient steps are taken. Two, because one corner can hide a higher hill."""
     steps: int = 12
@@ -42,7 +45,7 @@ class AdaptConfig:
 
     def __post_init__(self) -> None:
         choose("criterion", self.criterion, CRITERIA)
-        for name, lowest in (("images", 2), ("climbs", 1), ("steps", 0), ("folds", 0)):
+        for name, lowest in (("images", 2), ("scouts", 2), ("climbs", 1), ("steps", 0), ("folds", 0)):
             if getattr(self, name) < lowest:
                 raise InputError(f"{name} must be at least {lowest}; got {getattr(self, name)}.")
         if self.folds == 1:
