@@ -10,7 +10,7 @@ until                 the widths rest; then q once more, with more views, and ea
 Why in turns, and not all by one optimiser as in the paper? For q that was fitted at other widths the gradient in eta
 points back to them (see `evidence.elbo`), so that widths crawl, and stop wherever the schedule ends. For q at its
 optimum it is the gradient of the maximised bound, if it is taken on the views that q was fitted to: on fresh ones,
-which q does not know, every narrower orbit looks better (from 135 degrees that led back to 105, where the bound is
+which q does not know, every narrower orbit looks better (from 175 degrees that led back to 105, where the bound is
 lower). It is then nearly free of noise, which Rprop is made for: every width has a step of its own, which grows while
 the sign of the gradient stays and is halved when it turns. The steps of a width at its best shrink to nothing, and that
 is when the loop stops (`settle_window`).

@@ -79,7 +79,7 @@ def write(results: Sequence[Result]) -> str:
     """
     parts = [
         f"Test accuracy in per cent. Pre-trained on {_pretraining(results)}; downstream: "
-        f"{results[0].invariance.data.partition(',')[0]}. i = invariance to (rotation, color) in per cent, A_i with it "
+        f"{results[0].cell.data}. i = invariance to (rotation, color) in per cent, A_i with it "
         "as it is, A_I rounded; heads are solved alike in all columns, their prior precision learned. "
         "The paper: 60,000 images, 200 epochs, all of KMNIST.\n"
     ]
