@@ -1,12 +1,14 @@
-# Two commands: `make demo` and `make test`. Each installs what it needs into .venv.
+# Two commands: `make demo` and `make test`. Each installs what it needs into .venv; `make install` does only that.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint docs clean
+.PHONY: demo install test lint docs clean
 
 demo: .venv/.demo_installed  ## learn the rotation planted in real digits
 	$(BIN)/augury learn mnist5k --variant rotated --epochs 20 --run runs/demo --overwrite
+
+install: .venv/.demo_installed  ## put .venv/bin/augury there, and nothing else
 
 test: lint  ## lint, types, layers, then every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
