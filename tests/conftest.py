@@ -23,6 +23,24 @@ def own_cache(tmp_path_factory):
     os.environ.update(before)
 
 
+@pytest.fixture
+def augury(monkeypatch, capsys):
+    """Run the command line in this process: words in; exit code, standard output and standard error out."""
+    from augury.cli.main import main
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["augury", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
 def pytest_collection_modifyitems(config, items):
     if find_chromium() is None:
         inside = [item for item in items if BROWSER in item.path.parents]

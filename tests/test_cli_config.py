@@ -8,7 +8,6 @@ import pytest
 
 from augury.cli import toml
 from augury.cli.asked import KINDS, SETTINGS, asked, from_file
-from augury.cli.main import main
 from augury.core.errors import InputError
 from augury.training.config import LearnConfig
 from export_doubles import GEOMETRY, policy
@@ -34,21 +33,6 @@ def file(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text(FILE)
     return path
-
-
-@pytest.fixture
-def augury(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["augury", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_a_file_gives_what_flags_do_not(file):

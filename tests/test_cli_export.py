@@ -30,20 +30,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def augury(monkeypatch, capsys, folder):
+def augury(augury, monkeypatch, folder):
     monkeypatch.chdir(folder)
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["augury", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return augury
 
 
 @pytest.mark.parametrize("library", ["kornia", "torchvision", "albumentations"])

@@ -9,7 +9,6 @@ import torch
 
 import augury
 from augury.bench.recovery import EPOCHS, epochs_within, judge, plant, recover
-from augury.cli.main import main
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
@@ -122,18 +121,8 @@ def test_a_budget_becomes_epochs():
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["augury", "doctor", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def command(augury):
+    return lambda *words: augury("doctor", *words)
 
 
 def test_without_data_it_shows_the_environment(command):

@@ -61,6 +61,12 @@ def test_ggn_columns_are_a_root_of_lambda(regression):
     torch.testing.assert_close(curvature(columns), lambdas(f, y))
 
 
+def test_a_single_class_has_one_column_and_no_curvature():
+    f = torch.randn(4, 1, dtype=torch.float64, generator=generator(0))
+    (column,) = made(False).columns(f, torch.zeros(4, dtype=torch.int64), "ggn", generator(0))
+    assert torch.equal(column, torch.zeros(4, 1, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("regression", [False, True])
 def test_ef_column_is_the_gradient_of_the_log_likelihood(regression):
     f, y = outputs(), targets(regression)

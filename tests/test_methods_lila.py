@@ -14,7 +14,7 @@ from augury.evidence.ascent import Evidence
 from augury.methods.interval import STEP, gaussian, precision, slope_of, width_of
 from augury.methods.last_layer import LastLayer
 from augury.methods.learn import learn
-from augury.methods.profile import plausible
+from augury.methods.profile import RUNGS, plausible
 from augury.models.orbit import OrbitAverage
 from augury.training.config import LearnConfig
 from augury.transforms.affine2d import AffineCoordinates
@@ -111,6 +111,12 @@ def test_profile_of_a_plateau_ends_where_the_evidence_falls():
     low, high = plausible(lambda v: 20.0 * max(0.0, 2.4 - v), 2.9, math.pi)
     assert low == pytest.approx(2.4 - math.sqrt(1.92 / 10), abs=0.1)
     assert high == math.pi
+
+
+def test_profile_asks_for_every_slope_once():
+    asked = []
+    plausible(lambda v: asked.append(v) or 0.0, 0.3, math.inf)
+    assert len(asked) == len(set(asked)) == len(RUNGS) + 1
 
 
 def test_profile_of_evidence_that_falls_nowhere_is_everything():

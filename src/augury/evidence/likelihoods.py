@@ -82,8 +82,11 @@ class Categorical(Likelihood):
         Yields
         ------
         Tensor
-            q_2 ... q_C.
+            q_2 ... q_C; where there is one class only, its column, which is 0.
         """
+        if f.shape[1] == 1:
+            yield from super().span(f)
+            return
         s, e = f.softmax(1).sqrt(), torch.eye(f.shape[1]).to(f)
         mirror = (s + e[0]) / (1 + s[:, :1])
         for c in range(1, f.shape[1]):

@@ -44,7 +44,7 @@ def plausible(slope: Slope, here: float, upper: float) -> tuple[float, float]:
     """
     top = upper if math.isfinite(upper) else max(RUNGS[-1], 2 * here)
     start = slope(here)
-    above = walk(slope, start, here, [v for v in (*RUNGS, top) if here < v <= top])
+    above = walk(slope, start, here, [v for v in sorted({*RUNGS, top}) if here < v <= top])
     below = walk(slope, start, here, [v for v in reversed(RUNGS) if v < here])
     limit = max(float(above[1].max()), float(below[1].max())) - DROP
     low, high = (_end(points, log_p, limit, here) for points, log_p in (below, above))
