@@ -66,6 +66,14 @@ def test_the_paper_scale_has_the_papers_settings():
     assert toy == {"units": 1024, "sigma": 5.0}
 
 
+@pytest.mark.parametrize("scale", SCALES)
+def test_models_that_are_compared_by_the_bound_share_one_prior_unless_asked_for_the_best_of_each(scale):
+    held, best = (ITEMS[item].grid(scale, [0]) for item in ("table4", "table4_prior"))
+    assert {c.settings["delta_steps"] for c in held} == {0}
+    assert [c.settings | {"delta_steps": 0} for c in best] == [c.settings for c in held]
+    assert not any("delta_steps" in c.settings for c in best)
+
+
 @pytest.mark.parametrize(
     ("item", "whose"),
     [

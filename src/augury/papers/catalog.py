@@ -18,6 +18,7 @@ from augury.papers.invariant_weights.filters import FIGURE6 as WEIGHTS_FIGURE6
 from augury.papers.invariant_weights.rotation import FIGURE2 as WEIGHTS_FIGURE2
 from augury.papers.invariant_weights.rotation import TABLE1 as WEIGHTS_TABLE1
 from augury.papers.invariant_weights.rotation import TABLE4 as WEIGHTS_TABLE4
+from augury.papers.invariant_weights.rotation import TABLE4_PRIOR as WEIGHTS_TABLE4_PRIOR
 from augury.papers.invariant_weights.rotation import TABLE5 as WEIGHTS_TABLE5
 from augury.papers.invariant_weights.transformations import TABLE2 as WEIGHTS_TABLE2
 from augury.papers.invariant_weights.transformations import TABLE3 as WEIGHTS_TABLE3
@@ -53,6 +54,7 @@ PAPERS = {
             "figure2": WEIGHTS_FIGURE2,
             "table1": WEIGHTS_TABLE1,
             "table4": WEIGHTS_TABLE4,
+            "table4_prior": WEIGHTS_TABLE4_PRIOR,
             "table5": WEIGHTS_TABLE5,
             "figure5": WEIGHTS_FIGURE5,
             "table2": WEIGHTS_TABLE2,
