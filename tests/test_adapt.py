@@ -96,6 +96,9 @@ class Hill(Objective):
         self.points.append(point)
         return point
 
+    def best(self, points):
+        return max(points, key=lambda point: point.value)
+
     def slope(self, point):
         return -200 * (point.i - self.top)
 

@@ -50,3 +50,18 @@ def softmax_evidence(Z, y, C, delta, bias):
     Theta, value = softmax_optimum(Z, y, C, delta, bias)
     P = (Z @ Theta[:, :-1].T + Theta[:, -1]).softmax(1)
     return value - kron_logdet(Z, P, delta) / 2
+
+
+def two_class_evidence(z, y, delta, bias):
+    """log p(D) of two classes and one feature, by a fine grid: only the difference of two logits matters.
+
+    With w_c ~ N(0, 1 / delta) and b_c ~ N(0, 1 / bias), the differences are N(0, 2 / delta) and N(0, 2 / bias).
+    """
+    s, t = (math.sqrt(2 / v) for v in (delta, bias))
+    w = torch.linspace(-8 * s, 8 * s, 1601, dtype=z.dtype)
+    b = torch.linspace(-8 * t, 8 * t, 3201, dtype=z.dtype)
+    logits = w[:, None] * z[:, None, None] + b  # [N, w, b]: the logit of class 1 over class 0
+    log_p = torch.nn.functional.logsigmoid(torch.where(y[:, None, None] == 1, logits, -logits)).sum(0)
+    normal = torch.distributions.Normal
+    prior = normal(0.0, s).log_prob(w)[:, None] + normal(0.0, t).log_prob(b)
+    return (log_p + prior).logsumexp((0, 1)) + torch.log((w[1] - w[0]) * (b[1] - b[0]))

@@ -30,19 +30,20 @@ class Expected:
 
     log_prob: Float[Tensor, ""]
     """E log p(y | f), summed over the batch; differentiable in m and v."""
-    slope: Float[Tensor, "B C"]
+    slope: Float[Tensor, "B J"]
     """Its derivative in m."""
-    curvature: Float[Tensor, "B C"]
+    curvature: Float[Tensor, "B J"]
     """Minus twice its derivative in v; not negative."""
 
 
 def expected_log_prob(
     likelihood: Likelihood,
-    m: Float[Tensor, "B C"],
-    v: Float[Tensor, "B C"],
+    m: Float[Tensor, "B J"],
+    v: Float[Tensor, "B J"],
     y: Shaped[Tensor, "B ..."],
     rng: torch.Generator,
     draws: int = DRAWS,
+    mix: Float[Tensor, "C J"] | None = None,
 ) -> Expected:
     """Return E log p(y | f) for f ~ N(m, diag v), with its first derivatives.
 
@@ -58,13 +59,15 @@ def expected_log_prob(
         Where the draws come from; the Gaussian needs none.
     draws
         Draws per input.
+    mix
+        Where m and v are not those of the outputs but of coordinates g of theirs, f = mix g (classes).
 
     Returns
     -------
     Expected
-        Value, slope and curvature.
+        Value, slope and curvature, in m and v as they came.
     """
-    likelihood.check(m, y)
+    likelihood.check(m if mix is None else m @ mix.mT, y)
     if isinstance(likelihood, Gaussian):
         precision = likelihood.scale("ggn").to(m)
         value = likelihood.log_prob(m, y) - precision * v.sum() / 2
@@ -73,8 +76,11 @@ def expected_log_prob(
         raise InputError(f"the bound knows classes and Gaussian noise; got {type(likelihood).__name__}.")
     z = torch.randn(draws, *m.shape, generator=rng, device=rng.device).to(m)
     tiny = torch.finfo(v.dtype).tiny  # keeps the slope of the root finite for an input without features
-    log_p = (m + v.clamp(min=tiny).sqrt() * z).log_softmax(-1)
+    f = m + v.clamp(min=tiny).sqrt() * z
+    log_p = (f if mix is None else f @ mix.mT).log_softmax(-1)
     value = log_p.gather(-1, y.expand(draws, -1)[..., None]).sum() / draws
     p = log_p.detach().exp()
-    slope = F.one_hot(y, m.shape[1]).to(m) - p.mean(0)
-    return Expected(value, slope, (p * (1 - p)).mean(0))
+    slope = F.one_hot(y, p.shape[-1]).to(m) - p.mean(0)
+    if mix is None:
+        return Expected(value, slope, (p * (1 - p)).mean(0))
+    return Expected(value, slope @ mix, (p @ mix.square() - (p @ mix).square()).mean(0))

@@ -7,7 +7,8 @@ The value is differentiable in the features: at the optimum, with the head's own
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Float, Shaped
@@ -17,6 +18,7 @@ from augury.core.errors import InputError
 from augury.evidence.head_basis import Basis, Normalised, basis, normalised
 from augury.evidence.head_gaussian import GaussianFit, fit_gaussian
 from augury.evidence.head_softmax import SoftmaxFit, fit_softmax
+from augury.evidence.head_variational import affordable, variational
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,9 @@ class Head:
     """Where to begin next time."""
     slope: Callable[[], Float[Tensor, "N d"]]
     """Works out the derivative of the log evidence in the normalised features."""
+    variational: Callable[[], float] | None = None
+    """Works out the bound from below, which compares heads on few data better; none for regression, where the evidence
+    is exact, and where it would take long."""
 
     def linear(self) -> nn.Linear:
         """Return the head as a layer.
@@ -119,7 +124,8 @@ def fit_head(
 def _softmax(space: Normalised, rotated: Basis, fit: SoftmaxFit) -> Head:
     one = torch.ones(len(fit.Theta), dtype=torch.float64, device=fit.Theta.device)
     warm = Warm(fit.delta, fit.alpha)
-    return _head(space, rotated, fit, fit.Theta[:, :-1], fit.Theta[:, -1], (0 * one, one), None, warm)
+    head = _head(space, rotated, fit, fit.Theta[:, :-1], fit.Theta[:, -1], (0 * one, one), None, warm)
+    return replace(head, variational=partial(variational, fit)) if affordable(fit) else head
 
 
 def _gaussian(space: Normalised, rotated: Basis, y: Float[Tensor, "N C"]) -> Head:

@@ -23,7 +23,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from augury.core.rng import generator
-from augury.evidence.expected import expected_log_prob
+from augury.evidence.expected import DRAWS, expected_log_prob
 from augury.evidence.likelihood import Likelihood
 from augury.evidence.likelihoods import Gaussian
 from augury.evidence.posterior import OutputPosterior
@@ -48,10 +48,23 @@ class NaturalAscent(nn.Module):
         Categorical, or Gaussian, whose noise is then learned too.
     fit_prior
         Whether to set the prior precision (and the noise) to the best value after every step.
+    draws
+        Draws of the outputs per input, for classes. A q that is fitted to few of them at equal draws, again and again,
+        comes to suit them and not others.
+    mix
+        Where the rows of W_2 are not classes but coordinates of them, as in `expected_log_prob`.
     """
 
-    def __init__(self, posterior: OutputPosterior, likelihood: Likelihood, fit_prior: bool = True) -> None:
+    def __init__(
+        self,
+        posterior: OutputPosterior,
+        likelihood: Likelihood,
+        fit_prior: bool = True,
+        draws: int = DRAWS,
+        mix: Float[Tensor, "C J"] | None = None,
+    ) -> None:
         super().__init__()
+        self.draws, self.mix = draws, mix
         posterior.scale.requires_grad_(False).mul_(NARROW)
         self.posterior = posterior
         self.likelihood, self.fit_prior = likelihood.requires_grad_(False), fit_prior
@@ -110,7 +123,7 @@ class NaturalAscent(nn.Module):
         linear = torch.zeros_like(self.get_buffer("linear"))
         for part, labels in zip(phi.split(CHUNK), y.split(CHUNK), strict=True):
             m, v = posterior.moments(part)
-            expected = expected_log_prob(self.likelihood, m, v, labels, rng)
+            expected = expected_log_prob(self.likelihood, m, v, labels, rng, self.draws, self.mix)
             weighted = part.mT * expected.curvature.mT[:, None]  # [C, F, B]
             precision.baddbmm_(weighted, part.expand(len(weighted), -1, -1))
             linear.addmm_((expected.slope + expected.curvature * m).mT, part)

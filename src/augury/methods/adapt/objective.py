@@ -1,6 +1,6 @@
 """What a descriptor is chosen by, as a function of it: the evidence of the head, or minus its training loss."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,8 +76,7 @@ class Objective:
         """
         if (known := next((p for p in self.points if torch.equal(p.i, i)), None)) is not None:
             return known
-        with torch.no_grad():
-            found = self._fit(self.extractor(self.x, i))
+        found = self._fit_at(i)
         value = found.log_evidence if isinstance(found, Head) else found.value
         point = Point(i.detach().clone(), float(value))
         self.points.append(point)
@@ -86,6 +85,33 @@ class Objective:
         if self.tell is not None:
             self.tell(point)
         return point
+
+    def best(self, points: Sequence[Point]) -> Point:
+        """Return the best of some points: by the variational bound where data are few enough for it, else by value.
+
+        Parameters
+        ----------
+        points
+            At least one.
+
+        Returns
+        -------
+        Point
+            One of them. Where every head has the bound it decides: Laplace's evidence leads to good descriptors, but
+            on few data its error is larger than what tells them apart (see `evidence.head_variational`).
+        """
+        bounds: list[float] = []
+        for point in points if len(points) > 1 else ():
+            found = self.solved(point.i) or self._fit_at(point.i)
+            if not isinstance(found, Head) or found.variational is None:
+                break
+            bounds.append(found.variational())
+        values = bounds if len(bounds) == len(points) else [point.value for point in points]
+        return points[max(range(len(points)), key=values.__getitem__)]
+
+    def _fit_at(self, i: Float[Tensor, " K"]) -> Head | Loss:
+        with torch.no_grad():
+            return self._fit(self.extractor(self.x, i))
 
     def slope(self, point: Point) -> Float[Tensor, " K"]:
         """Return the derivative at a descriptor; its head is not solved again if it was among the best.

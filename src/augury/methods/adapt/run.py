@@ -142,7 +142,7 @@ def _choose(
             candidates = [point.i for point in finalists(scouts, net.K, like)]
     with calibrated(net, objective.x):
         if candidates:
-            best = max((objective.at(i) for i in candidates), key=lambda p: p.value)
+            best = objective.best([objective.at(i) for i in candidates])
         else:
             best = choose_descriptor(objective, net.K, like)
         return to_levels(objective, best.i, config.levels or FINE)

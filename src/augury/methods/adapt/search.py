@@ -65,7 +65,7 @@ def choose_descriptor(objective: Objective, K: int, like: Tensor) -> Point:
     Point
         The best.
     """
-    return max(finalists(objective, K, like), key=lambda p: p.value)
+    return objective.best(finalists(objective, K, like))
 
 
 def finalists(objective: Objective, K: int, like: Tensor) -> list[Point]:
@@ -157,7 +157,7 @@ def to_levels(objective: Objective, i: Float[Tensor, " K"], levels: int) -> Floa
     candidates = [torch.tensor(c).to(i) / steps for c in product(*sides)]
     if len(candidates) == 1:
         return candidates[0]
-    return max((objective.at(c) for c in candidates), key=lambda p: p.value).i
+    return objective.best([objective.at(c) for c in candidates]).i
 
 
 def _neighbours(place: float) -> list[int]:
