@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 import augury.methods.learn as learning
-from augury.cli.main import main
 from augury.training.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("short_walks")
 QUICK = ["--epochs", "2", "--samples", "2", "--batch", "8", "--set", "samples_eval=2", "--model", "mlp5"]
 NAMES = ["translate_x", "translate_y", "rotation", "scale_x", "scale_y", "shear"]
 
@@ -22,21 +22,6 @@ def npz(tmp_path, monkeypatch):
     x, y = rng.random((30, 8, 8), dtype=np.float32), np.arange(30) % 3
     np.savez(tmp_path / "digits.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
     return tmp_path / "digits.npz"
-
-
-@pytest.fixture
-def augury(monkeypatch, capsys):
-    def run(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["augury", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_the_table_shows_every_width_and_both_accuracies(npz, augury, tmp_path):

@@ -14,6 +14,8 @@ import augury
 from augury.core.errors import InputError
 from augury.core.rng import generator
 
+pytestmark = pytest.mark.usefixtures("short_walks")
+
 QUICK = {"model": "toy_mlp", "epochs": 2, "samples": 2, "samples_eval": 2, "batch": 20}
 
 

@@ -107,6 +107,12 @@ def test_profile_of_a_gaussian_is_its_interval_wherever_it_is_asked(here):
     assert high == pytest.approx(max(here, 1 + 1.96 / 5), abs=0.02)
 
 
+def test_knots_around_the_ends_find_them_where_the_gradient_is_not_straight():
+    low, high = plausible(lambda v: -4 * 20 * (v - 1.0) ** 3, 1.0, math.pi)
+    reach = (1.92 / 20) ** 0.25
+    assert low == pytest.approx(1 - reach, abs=0.05) and high == pytest.approx(1 + reach, abs=0.05)
+
+
 def test_profile_of_a_plateau_ends_where_the_evidence_falls():
     low, high = plausible(lambda v: 20.0 * max(0.0, 2.4 - v), 2.9, math.pi)
     assert low == pytest.approx(2.4 - math.sqrt(1.92 / 10), abs=0.1)

@@ -3,12 +3,12 @@
     log p(eta_k) - log p(here)  =  integral of d log p / d eta_k,        all else held, at equal noise
 
 A walk in both directions, on a ladder of widths that is fine near 0, until the evidence has fallen by `DROP`: what is
-left is the interval in which it is within `DROP` of its best, as 95 % of a Gaussian are. Between two rungs the gradient
-is taken to be straight.
+left is the interval in which it is within `DROP` of its best, as 95 % of a Gaussian are. Between two knots the gradient
+is taken to be straight; where an end of the interval lies, another knot is put between them.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import torch
 from jaxtyping import Float
@@ -16,10 +16,12 @@ from torch import Tensor
 
 DROP = 1.92
 """Nats below the best: 1.96^2 / 2."""
-RUNGS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.2, 1.6, 2.4)
+RUNGS = (0.0, 0.1, 0.4, 1.2, 2.4)
 """Widths to look at, in eta."""
+HALVINGS = 2
+"""Knots that are put around each end."""
 FINE = 50
-"""Points between two rungs."""
+"""Points between two knots."""
 
 Slope = Callable[[float], float]
 """The derivative of the evidence at a width."""
@@ -43,49 +45,76 @@ def plausible(slope: Slope, here: float, upper: float) -> tuple[float, float]:
         Low and high, around `here`; high is infinite where the evidence falls nowhere and there is no upper bound.
     """
     top = upper if math.isfinite(upper) else max(RUNGS[-1], 2 * here)
-    start = slope(here)
-    above = walk(slope, start, here, [v for v in sorted({*RUNGS, top}) if here < v <= top])
-    below = walk(slope, start, here, [v for v in reversed(RUNGS) if v < here])
-    limit = max(float(above[1].max()), float(below[1].max())) - DROP
-    low, high = (_end(points, log_p, limit, here) for points, log_p in (below, above))
+    knots = {here: slope(here)}
+    walk(slope, knots, (v for v in sorted({*RUNGS, top}) if here < v <= top))
+    walk(slope, knots, (v for v in reversed(RUNGS) if v < here))
+    for _ in range(HALVINGS):
+        for end in ends(knots, here):
+            below, above = max(v for v in knots if v <= end), min(v for v in knots if v >= end)
+            if below < above:
+                middle = (below + above) / 2
+                knots[middle] = slope(middle)
+    low, high = ends(knots, here)
     return low, math.inf if high == top < upper else high
 
 
-def walk(
-    slope: Slope, start: float, here: float, rungs: Sequence[float]
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+def walk(slope: Slope, knots: dict[float, float], rungs: Iterable[float]) -> None:
     """Follow the evidence from rung to rung until it has fallen by `DROP`.
 
     Parameters
     ----------
     slope
         The derivative of the evidence.
-    start
-        Its value at `here`.
-    here
-        Where the walk begins.
+    knots
+        Where it is known, and what it is there; grows.
     rungs
-        Where it leads, nearest first.
+        Where to go, nearest first.
+    """
+    for rung in rungs:
+        knots[rung] = slope(rung)
+        v, log_p = evidence(knots)
+        if float(log_p[v == rung]) < float(log_p.max()) - DROP:
+            break
+
+
+def evidence(knots: dict[float, float]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """Return widths, and the evidence there relative to the first.
+
+    Parameters
+    ----------
+    knots
+        Derivatives by width.
 
     Returns
     -------
     tuple
-        Widths, and the evidence there relative to the beginning.
+        Finely spaced from the first knot to the last, all knots among them.
     """
-    v, log_p = [torch.tensor([here], dtype=torch.float64)], [torch.zeros(1, dtype=torch.float64)]
-    left, best = start, 0.0
-    for rung in rungs:
-        begin, right = float(v[-1][-1]), slope(rung)
-        t = torch.linspace(0, 1, FINE + 1, dtype=torch.float64)[1:]
-        rise = (rung - begin) * (left * t + (right - left) * t.square() / 2)
-        v.append(begin + (rung - begin) * t)
+    at = sorted(knots)
+    v, log_p = [torch.tensor(at[:1], dtype=torch.float64)], [torch.zeros(1, dtype=torch.float64)]
+    t = torch.linspace(0, 1, FINE + 1, dtype=torch.float64)[1:]
+    for a, b in zip(at, at[1:], strict=False):
+        rise = (b - a) * (knots[a] * t + (knots[b] - knots[a]) * t.square() / 2)
+        v.append(torch.cat([a + (b - a) * t[:-1], torch.tensor([b], dtype=torch.float64)]))
         log_p.append(log_p[-1][-1] + rise)
-        left, best = right, max(best, float(log_p[-1].max()))
-        if float(log_p[-1][-1]) < best - DROP:
-            break
     return torch.cat(v), torch.cat(log_p)
 
 
-def _end(points: Tensor, log_p: Tensor, limit: float, here: float) -> float:
-    inside = points[log_p >= limit]
-    return float(inside[-1]) if len(inside) else here
+def ends(knots: dict[float, float], here: float) -> tuple[float, float]:
+    """Return the widths farthest apart at which the evidence is within `DROP` of its best.
+
+    Parameters
+    ----------
+    knots
+        Derivatives by width.
+    here
+        What is inside whatever the evidence says.
+
+    Returns
+    -------
+    tuple
+        Low and high.
+    """
+    v, log_p = evidence(knots)
+    inside = v[log_p >= log_p.max() - DROP]
+    return min(float(inside[0]), here), max(float(inside[-1]), here)
