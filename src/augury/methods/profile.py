@@ -9,6 +9,7 @@ is taken to be straight; where an end of the interval lies, another knot is put 
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -93,7 +94,7 @@ def evidence(knots: dict[float, float]) -> tuple[Float[Tensor, " n"], Float[Tens
     at = sorted(knots)
     v, log_p = [torch.tensor(at[:1], dtype=torch.float64)], [torch.zeros(1, dtype=torch.float64)]
     t = torch.linspace(0, 1, FINE + 1, dtype=torch.float64)[1:]
-    for a, b in zip(at, at[1:], strict=False):
+    for a, b in pairwise(at):
         rise = (b - a) * (knots[a] * t + (knots[b] - knots[a]) * t.square() / 2)
         v.append(torch.cat([a + (b - a) * t[:-1], torch.tensor([b], dtype=torch.float64)]))
         log_p.append(log_p[-1][-1] + rise)
