@@ -71,6 +71,22 @@ def test_it_is_offered_where_it_can_be_afforded_and_needed(monkeypatch):
     assert fit_head(x, y, 3).variational is None
 
 
+@pytest.mark.parametrize(
+    "y", [[0, 1, 2, 0, 1, 2, 0, 1], [0, 1, 1, 0, 1, 1, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]], ids=str
+)
+@pytest.mark.parametrize("what", ["noise", "separable", "alike"])
+def test_hard_cases_stay_finite_and_below_zero(what, y):
+    """Features that say nothing, or everything, or are nearly all one; a class without examples, or with one."""
+    y = torch.tensor(y)
+    x = torch.randn(8, 4, generator=generator(0))
+    if what == "separable":
+        x = x / 1000 + 10 * y[:, None]
+    if what == "alike":
+        x = x[:1].repeat(8, 1) + torch.eye(8, 4)[:, :1]
+    value = fit_head(x, y, 3).variational()
+    assert math.isfinite(value) and value < 0
+
+
 class Told(Objective):
     """Heads whose bound is known: the bound prefers what Laplace's evidence does not."""
 
