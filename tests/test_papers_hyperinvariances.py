@@ -24,7 +24,12 @@ from augury.papers.item import SCALES
 ITEMS = PAPERS["hyperinvariances"].items
 SHOWS = {
     "table1": ["should be [1, 1]", "evidence, rotation: rounds to [0, 1] in 0 of 0", "random conv"],
-    "table2": ["stand in for STL-10", "| cifar | hyper | [", "84.0", "- faces: HyperSimCLR"],
+    "table2": [
+        "stand in for STL-10",
+        "| cifar | hyper | [",
+        "84.0",
+        "- faces, as many views of each kind: hyper",
+    ],
     "table3": ["| digit | 4 | mtl |", "2XB/sqrt(n)"],
     "figure1": ["| left | rotation, color | rotation |", "| middle |", "random pairs", "log_evidence"],
 }
@@ -75,12 +80,27 @@ def test_claims_count_the_descriptors_that_round_right_and_the_sizes_that_win():
     assert "| 200 | [10, 90] | 60.0 ± 0.0 |" in table and "| 200, paper | " in table
 
 
-def test_claims_of_table_2_name_the_best_rival():
+def test_claims_of_table_2_name_the_best_rival_of_equal_effort():
     results = []
     for cell in ITEMS["table2"].grid("small", [0]):
         score = {"hyper": 0.5, "simclr": 0.4, "ventral": 0.52, "dorsal": 0.1}[cell.algorithm]
+        score += 0.2 * cell.method.endswith("/long") + 0.1 * cell.method.endswith("/equal")
         results.append(result(cell, adaptation([0.5, 0.5], score), pretraining=1.0, binary=score))
-    assert "cifar: HyperSimCLR 50.0, best with fixed augmentations (ventral) 52.0" in claims2(results)
+    text = claims2(results)
+    assert (
+        "- cifar, as many views of each kind: hyper 50.0; the best of simclr, ventral, dorsal: ventral 52.0."
+        in text
+    )
+    assert (
+        "- faces, as many views of each kind, three times as long: hyper/long 70.0; the best of simclr/equal"
+        in text
+    )
+    assert text.count("as many views in all: hyper 50.0;") == 2 and text.count("ventral/equal 62.0.") == 4
+    short = claims2([r for r in results if r.cell.method in ("hyper", "dorsal/equal")])
+    assert short.splitlines() == [
+        f"- {task}, as many views in all: hyper 50.0; the best of dorsal/equal: dorsal/equal 20.0."
+        for task in ("cifar", "faces")
+    ]
 
 
 def test_the_papers_numbers():

@@ -2,7 +2,8 @@
 
 Every pre-training passes over the same images for as many epochs. SimCLR's variants have one descriptor where
 HyperSimCLR has three, so three of them together cost what HyperSimCLR costs; "equal" are variants that train for three
-times as many epochs, and so have seen as many views as HyperSimCLR.
+times as many epochs, and so have seen as many views as HyperSimCLR. "hyper/long" is HyperSimCLR trained three times as
+long: it has seen as many views of each kind as they have of theirs.
 """
 
 from collections.abc import Sequence
@@ -17,9 +18,17 @@ from augury.papers.hyperinvariances.table1 import descriptor
 from augury.papers.item import Item
 from augury.papers.markdown import grouped, mean_se, spread, table
 
-ROWS = ("hyper", "hyper/loss", "simclr", "ventral", "dorsal", "simclr/equal", "ventral/equal", "dorsal/equal")
-EQUAL = 3
+SINGLE = ("simclr", "ventral", "dorsal")
+EQUAL = tuple(f"{name}/equal" for name in SINGLE)
+ROWS = ("hyper", "hyper/loss", *SINGLE, *EQUAL, "hyper/long")
+THREE = 3
 """Descriptors of HyperSimCLR in every step."""
+COMPARED = {
+    "as many views of each kind": ("hyper", SINGLE),
+    "as many views of each kind, three times as long": ("hyper/long", EQUAL),
+    "as many views in all": ("hyper", EQUAL),
+}
+"""Which rows are compared, and what is equal in them."""
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
@@ -42,8 +51,8 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
         for method in ROWS:
             corner = CORNERS[method.partition("/")[0]]
             pretrain = dict(CONTRASTIVE[scale]) | ({} if corner is None else {"corner": list(corner)})
-            if method.endswith("/equal"):
-                pretrain["epochs"] *= EQUAL
+            if method.endswith(("/equal", "/long")):
+                pretrain["epochs"] *= THREE
             for name, task in NATURAL_TASKS[scale].items():
                 settings = {"pretrain": pretrain, "task": task}
                 cells.append(
@@ -149,20 +158,17 @@ def claims(results: Sequence[Result]) -> str:
     """
     lines = []
     for task in dict.fromkeys(r.cell.variant for r in results):
-        scores = {
-            key[0]: mean_se([r.extra["score"] for r in group])
-            for key, group in grouped(
-                [r for r in results if r.cell.variant == task], lambda c: (c.method,)
-            ).items()
-        }
-        rivals = {name: s[0] for name, s in scores.items() if s and not name.startswith("hyper")}
-        ours = scores.get("hyper")
-        if ours and rivals:
-            best = max(rivals, key=lambda name: rivals[name])
-            lines.append(
-                f"- {task}: HyperSimCLR {100 * ours[0]:.1f}, best with fixed augmentations ({best}) "
-                f"{100 * rivals[best]:.1f}."
-            )
+        groups = grouped([r for r in results if r.cell.variant == task], lambda c: (c.method,))
+        scores = {name: mean_se([r.extra["score"] for r in group]) for (name,), group in groups.items()}
+        known = {name: 100 * score[0] for name, score in scores.items() if score}
+        for equal, (ours, rivals) in COMPARED.items():
+            there = [name for name in rivals if name in known]
+            if ours in known and there:
+                best = max(there, key=known.__getitem__)
+                names = ", ".join(there)
+                lines.append(
+                    f"- {task}, {equal}: {ours} {known[ours]:.1f}; the best of {names}: {best} {known[best]:.1f}."
+                )
     return "\n".join(lines) + "\n"
 
 
