@@ -22,7 +22,7 @@ from test_evidence_head import classes, numbers
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_classes_against_an_integral(seed, monkeypatch):
-    monkeypatch.setattr(head_variational, "ROUNDS", 400)
+    monkeypatch.setattr(head_variational, "ROUNDS", 200)
     x, y = classes(N=14, d=1, C=2, seed=seed)
     rotated = basis(normalised(x).Z)
     fit = fit_softmax(rotated, y, 2, tolerance=1e-10)

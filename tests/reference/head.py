@@ -58,8 +58,8 @@ def two_class_evidence(z, y, delta, bias):
     With w_c ~ N(0, 1 / delta) and b_c ~ N(0, 1 / bias), the differences are N(0, 2 / delta) and N(0, 2 / bias).
     """
     s, t = (math.sqrt(2 / v) for v in (delta, bias))
-    w = torch.linspace(-8 * s, 8 * s, 1601, dtype=z.dtype)
-    b = torch.linspace(-8 * t, 8 * t, 3201, dtype=z.dtype)
+    w = torch.linspace(-8 * s, 8 * s, 301, dtype=z.dtype)
+    b = torch.linspace(-8 * t, 8 * t, 1201, dtype=z.dtype)
     logits = w[:, None] * z[:, None, None] + b  # [N, w, b]: the logit of class 1 over class 0
     log_p = torch.nn.functional.logsigmoid(torch.where(y[:, None, None] == 1, logits, -logits)).sum(0)
     normal = torch.distributions.Normal
