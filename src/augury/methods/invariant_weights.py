@@ -32,6 +32,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.evidence.natural import NaturalAscent
 from augury.evidence.posterior import OutputPosterior
+from augury.methods.guessing import sober
 from augury.methods.interval import judged
 from augury.methods.optimizers import rprop_for_widths
 from augury.models.shallow import Shallow
@@ -255,4 +256,4 @@ class InvariantWeights(Learner):
         value = self.bound.value(batches(), rng)
         if self.widths is None:
             return Findings(widths_of(self.transform, "given"), value)
-        return Findings(judged(self.bound, batches, rng), value)
+        return sober(Findings(judged(self.bound, batches, rng), value), batches.y)

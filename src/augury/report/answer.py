@@ -120,7 +120,7 @@ def _none(width: Width) -> str:
 
 
 def asides(found: Invariance) -> list[str]:
-    """Say in a sentence each what the headline leaves out.
+    """Say in a sentence each what the headline leaves out, the notes of the method among it.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def asides(found: Invariance) -> list[str]:
     truths = [f"{n} {either_way(w.planted, w.unit)}" for n, w in planted.items() if w.planted is not None]
     if truths:
         said.append(f"Planted in the data: {listed(truths)}.")
-    return said
+    return [*said, *found.notes]
 
 
 def scores(run: Run) -> list[Score]:
