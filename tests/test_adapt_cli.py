@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from adapt_doubles import extractor, task
-from augury.cli.main import main
 from augury.methods.adapt.folder import load_adapted
 from augury.training.saved_extractor import save_extractor
 
@@ -26,21 +25,6 @@ def files(tmp_path_factory):
     np.savez(folder / "one.npz", x=task(0, N=20).x_train.numpy(), y=np.zeros(20, np.int64))
     np.savez(folder / "wide.npz", x=np.random.rand(20, 2, 8, 9), y=np.arange(20) % 2)
     return folder
-
-
-@pytest.fixture
-def augury(monkeypatch, capsys):
-    def run(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["augury", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_json_holds_descriptor_score_bound_and_seconds(files, augury, tmp_path):

@@ -3,11 +3,11 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
-from augury.cli.main import main
 from augury.training.saved_extractor import load_extractor
 
 QUICK = ["--epochs", "1", "--batch", "8", "--encoder", "conv16"]
@@ -21,18 +21,8 @@ def npz(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def augury(monkeypatch, capsys):
-    def run(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["augury", "amortize", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def augury(augury):
+    return partial(augury, "amortize")
 
 
 def test_it_leaves_an_extractor_and_says_what_each_entry_does(npz, augury, tmp_path):

@@ -6,27 +6,15 @@ import webbrowser
 import numpy as np
 import pytest
 
-from augury.cli.main import main
 from report_doubles import NASTY, adapted_folder, audit_folder, learned_run
 from test_cli_start import run as run_apart
 from test_report_page import parsed
 
 
 @pytest.fixture
-def augury(tmp_path, monkeypatch, capsys):
+def augury(augury, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["augury", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return augury
 
 
 def test_a_run_gets_its_report_and_says_where(augury, tmp_path):

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from augury.cli.main import main
 from augury.papers.catalog import PAPERS
 
 SHOWS = {
@@ -25,21 +24,6 @@ NEW = {"recovery": 6, "table1": 0, "table2": 2, "figure1": 2, "figure2": 0, "fig
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("results")
-
-
-@pytest.fixture
-def augury(monkeypatch, capsys):
-    def run(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["augury", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_the_list_below_is_complete():
