@@ -7,10 +7,10 @@
 | quick | 40 | 24 | 4 | natural gradients | shows that everything works |
 
 The paper does not say how long it trained: `paper` takes 100 epochs. Widths move by our own steps and stop when they
-rest, at every scale: at the paper's single rate they stop wherever the schedule ends. The paper gives all its models
-alpha = 1 and does not say whether its features are divided by sqrt(F / 2). Ours are, and there the bound wants more:
-models that are compared by it share the network's default (`PRIORS`, "held"); all others learn the prior precision,
-which is the same number (delta = 1 / alpha^2 for fixed features).
+rest, at every scale: at the paper's single rate they stop wherever the schedule ends. The paper starts alpha at 1,
+names only widths and q as what is optimised, and does not say whether its features are divided by sqrt(F / 2). Ours
+are, and there the bound wants more: models that are compared by it share the network's default (`PRIORS`, "held"); all
+others learn the prior precision, which is the same number (delta = 1 / alpha^2 for fixed features).
 The sizes of `small` are what the processor time at hand allowed; nothing was chosen by test accuracy.
 """
 
@@ -62,9 +62,9 @@ EQUALLY: dict[str, dict[str, Any]] = {"quick": {}, "small": {"epochs": 25, "sett
 once, and would stop while q is still being fitted."""
 
 PRIORS: dict[str, dict[str, Any]] = {"held": {"delta_steps": 0}, "learned": {}}
-"""What becomes of the prior of the output weights: the same for every width, at the network's alpha, as in the paper;
-or each width its own best. Averages over a wide orbit are small and want larger weights, so that the second is kinder
-to wide orbits: on half-rotated digits enough to turn the order of 90 and 175 degrees around."""
+"""What becomes of the prior of the output weights: the same for every width, at the network's alpha, as we read the
+paper; or each width its own best. Averages over a wide orbit are small and want larger weights, so that the second is
+kinder to wide orbits: on half-rotated digits enough to turn the order of 90 and 175 degrees around."""
 
 BASELINE: dict[str, dict[str, Any]] = {
     "quick": {"inducing": 10, "steps": 3},
