@@ -41,18 +41,7 @@ class Bound(Record):
     def of(
         cls, risk: float, X: float, B: float, n: int, descriptors: int, failure: float, loss: str = "ramp"
     ) -> "Bound":
-        """Return the bound and its terms.
-
-        Parameters
-        ----------
-        risk, X, B, n, descriptors, failure, loss
-            As the fields of the same names.
-
-        Returns
-        -------
-        Bound
-            The sum and its terms.
-        """
+        """Return the bound and its terms."""
         if not 0 < failure < 1:
             raise InputError(f"the bound's failure probability must lie between 0 and 1; got {failure}.")
         if descriptors < 1 or n < 1:
@@ -141,18 +130,7 @@ class Adaptation(Record):
 
 
 def in_words(descriptor: Mapping[str, float]) -> str:
-    """Say what a descriptor means.
-
-    Parameters
-    ----------
-    descriptor
-        Entries by group.
-
-    Returns
-    -------
-    str
-        "invariant to rotation; sensitive to color", with "partly invariant to" for what lies between.
-    """
+    """Say what a descriptor means."""
 
     def named(low: float, high: float) -> str:
         return ", ".join(name for name, value in descriptor.items() if low <= value <= high)

@@ -21,29 +21,12 @@ class Record:
     """A frozen dataclass that goes to JSON and comes back; an unknown key is an error."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as plain dictionaries, lists, strings and numbers.
-
-        Returns
-        -------
-        dict
-            What `json.dumps` takes.
-        """
+        """Return the record as plain dictionaries, lists, strings and numbers."""
         return asdict(self)  # type: ignore[call-overload]
 
     @classmethod
     def from_json(cls: type[R], values: Mapping[str, Any]) -> R:
-        """Rebuild a record from what `to_json` gave.
-
-        Parameters
-        ----------
-        values
-            The fields.
-
-        Returns
-        -------
-        Record
-            The record, of the class it was called on.
-        """
+        """Rebuild a record from what `to_json` gave."""
         known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
         unknown = sorted(set(values) - known)
         if unknown:
@@ -54,13 +37,7 @@ class Record:
         return cls(**values)
 
     def dumps(self) -> str:
-        """Return the record as indented JSON text.
-
-        Returns
-        -------
-        str
-            The text, ending in a newline.
-        """
+        """Return the record as indented JSON text."""
         return json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
 
 

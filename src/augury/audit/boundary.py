@@ -12,15 +12,7 @@ from augury.core.errors import InputError
 
 
 class Model:
-    """Calls a model and checks what it returns.
-
-    Parameters
-    ----------
-    call
-        A module or a function. It may return a tensor, or a mapping that holds one under "logits".
-    smallest
-        Outputs that it must have at least: one per class, or per dimension of a regression's target.
-    """
+    """Calls a model and checks what it returns."""
 
     def __init__(self, call: Any, smallest: int = 1) -> None:
         if isinstance(call, type) or not callable(call):
@@ -34,18 +26,7 @@ class Model:
         self.like = next((p for p in parameters if p.is_floating_point()), None)
 
     def __call__(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the logits.
-
-        Parameters
-        ----------
-        x
-            Inputs; they are brought to the device and the precision of a module's parameters.
-
-        Returns
-        -------
-        Tensor
-            Logits, in the precision of the inputs.
-        """
+        """Return the logits."""
         f = self._call(x if self.like is None else x.to(self.like))
         if isinstance(f, Mapping) and "logits" in f:
             f = f["logits"]
@@ -77,30 +58,13 @@ class Model:
             ) from error
 
     def has_gradients(self, x: Float[Tensor, "B ..."]) -> bool:
-        """Say whether the logits can be differentiated in the inputs.
-
-        Parameters
-        ----------
-        x
-            A few inputs.
-
-        Returns
-        -------
-        bool
-            False for a function that leaves torch, or whose output does not depend on its input.
-        """
+        """Say whether the logits can be differentiated in the inputs."""
         with torch.enable_grad():
             return self(x.detach().requires_grad_()).requires_grad
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Put a module in evaluation mode for the block: BatchNorm must not couple inputs, nor learn from them.
-
-        Yields
-        ------
-        None
-            Nothing.
-        """
+        """Put a module in evaluation mode for the block: BatchNorm must not couple inputs, nor learn from them."""
         modes = {} if self.module is None else {m: m.training for m in self.module.modules() if m.training}
         for module in modes:
             module.training = False

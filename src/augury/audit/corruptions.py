@@ -15,74 +15,22 @@ Corrupt = Callable[[Tensor, torch.Generator], Tensor]
 
 
 def noisy(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
-    """Add Gaussian noise of the standard deviation of the inputs themselves.
-
-    Parameters
-    ----------
-    x
-        Inputs.
-    rng
-        Where the noise comes from.
-
-    Returns
-    -------
-    Tensor
-        Corrupted inputs.
-    """
+    """Add Gaussian noise of the standard deviation of the inputs themselves."""
     return x + x.std() * torch.randn(x.shape, generator=rng, device=rng.device).to(x)
 
 
 def inverted(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
-    """Exchange dark and bright.
-
-    Parameters
-    ----------
-    x
-        Inputs.
-    rng
-        Not used.
-
-    Returns
-    -------
-    Tensor
-        min + max - x.
-    """
+    """Exchange dark and bright."""
     return x.min() + x.max() - x
 
 
 def faded(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
-    """Take three quarters of the contrast away.
-
-    Parameters
-    ----------
-    x
-        Inputs.
-    rng
-        Not used.
-
-    Returns
-    -------
-    Tensor
-        mean + (x - mean) / 4.
-    """
+    """Take three quarters of the contrast away."""
     return x.mean() + (x - x.mean()) / 4
 
 
 def occluded(x: Float[Tensor, "N C H W"], rng: torch.Generator) -> Float[Tensor, "N C H W"]:
-    """Hide a square of half the shorter side, at a random place of each image, under its mean.
-
-    Parameters
-    ----------
-    x
-        Images.
-    rng
-        Where the places come from.
-
-    Returns
-    -------
-    Tensor
-        Corrupted images.
-    """
+    """Hide a square of half the shorter side, at a random place of each image, under its mean."""
     N, H, W = len(x), *x.shape[-2:]
     side = min(H, W) // 2
     place = torch.rand(2, N, generator=rng, device=rng.device).to(x)
@@ -103,20 +51,5 @@ FOR_KIND = {"image": tuple(CORRUPTIONS)}
 
 
 def corrupt(name: str, x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
-    """Return a corrupted copy.
-
-    Parameters
-    ----------
-    name
-        A key of `CORRUPTIONS`.
-    x
-        Inputs.
-    rng
-        Where anything random comes from.
-
-    Returns
-    -------
-    Tensor
-        The copy.
-    """
+    """Return a corrupted copy."""
     return CORRUPTIONS[choose("corruption", name, CORRUPTIONS)](x, rng)

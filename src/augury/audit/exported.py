@@ -40,18 +40,7 @@ NAMES = re.compile(
 
 
 def load_program(path: Path) -> Callable[[Tensor], Any]:
-    """Return the function that an exported program is.
-
-    Parameters
-    ----------
-    path
-        The .pt2 file.
-
-    Returns
-    -------
-    Callable
-        From inputs to what the program returns; a program of a fixed batch size is fed in such batches.
-    """
+    """Return the function that an exported program is."""
     try:
         program = torch.export.load(_clean_copy(path))
     except InputError:

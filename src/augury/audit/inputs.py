@@ -34,20 +34,7 @@ class Inputs:
     """Where they come from."""
 
     def sample(self, n: int | None, seed: int) -> "Inputs":
-        """Return n of the inputs, drawn at random; all where there are no more.
-
-        Parameters
-        ----------
-        n
-            How many; None for all.
-        seed
-            Seed of the draw.
-
-        Returns
-        -------
-        Inputs
-            The sample.
-        """
+        """Return n of the inputs, drawn at random; all where there are no more."""
         if n is None or n >= len(self.x):
             return self
         keep = torch.randperm(len(self.x), generator=generator(seed))[:n]
@@ -58,20 +45,7 @@ class Inputs:
 
 
 def read_inputs(data: Any, part: str = "test") -> Inputs:
-    """Return the inputs of anything that holds some.
-
-    Parameters
-    ----------
-    data
-        A tensor of inputs without labels, a `Dataset`, or anything that `augury.data.load.load` reads.
-    part
-        "test" or "train"; a set without test inputs gives its training inputs.
-
-    Returns
-    -------
-    Inputs
-        At least two inputs: one has no standard error.
-    """
+    """Return the inputs of anything that holds some."""
     choose("part", part, PARTS)
     inputs = _unlabelled(data) if isinstance(data, Tensor) else _labelled(data, part)
     if len(inputs.x) < 2:

@@ -21,15 +21,7 @@ from augury.training.frames import Painter
 
 
 def leave_audit(folder: Path, seen: Examined) -> None:
-    """Write all that an audit found.
-
-    Parameters
-    ----------
-    folder
-        Where to; made where it is missing.
-    seen
-        What it found.
-    """
+    """Write all that an audit found."""
     gallery = worst_gallery(folder / VIEWS, seen.cases)
     (folder / VIEWS / WORST).unlink(missing_ok=True)
     if gallery is not None:
@@ -38,20 +30,7 @@ def leave_audit(folder: Path, seen: Examined) -> None:
 
 
 def worst_gallery(folder: Path, cases: Sequence[Case]) -> Gallery | None:
-    """Return the worst inputs as frames.
-
-    Parameters
-    ----------
-    folder
-        Where a file of pictures goes.
-    cases
-        The worst inputs.
-
-    Returns
-    -------
-    Gallery
-        Columns input, view, and both saliency maps where there are some; None for what cannot be drawn.
-    """
+    """Return the worst inputs as frames."""
     if not cases or cases[0].x.ndim not in (2, 3):
         return None
     if cases[0].x.ndim == 3:

@@ -45,26 +45,7 @@ class Comparison:
 def compare(
     model: Logits, x: Float[Tensor, "B ..."], move: Move, S: int, saliency: str | None = "gradient"
 ) -> Comparison:
-    """Compare a model's answers to inputs and to their views.
-
-    Parameters
-    ----------
-    model
-        From inputs [B, ...] to logits [B, C], each row depending on its own input.
-    x
-        Inputs.
-    move
-        Makes the S views of every input; differentiable.
-    S
-        How many views it makes.
-    saliency
-        How saliency maps are made; None leaves SI out, for models without gradients.
-
-    Returns
-    -------
-    Comparison
-        The measures, view by view.
-    """
+    """Compare a model's answers to inputs and to their views."""
     copies = x[:, None].expand(-1, S, *x.shape[1:]).detach()
     m: Tensor | None = None
     m_g: Tensor | None = None

@@ -11,15 +11,7 @@ from augury.records import Measure
 
 
 class Moments:
-    """Running moments of vectors, group by group.
-
-    Parameters
-    ----------
-    groups
-        How many groups; every input belongs to one.
-    *shape
-        Shape of the value of one input.
-    """
+    """Running moments of vectors, group by group."""
 
     def __init__(self, groups: int, *shape: int) -> None:
         self.n = torch.zeros(groups, dtype=torch.float64)
@@ -27,51 +19,19 @@ class Moments:
         self.squares = torch.zeros(groups, *shape, dtype=torch.float64)
 
     def add(self, values: Float[Tensor, "B ..."], group: Int[Tensor, " B"]) -> None:
-        """Take the values of a batch.
-
-        Parameters
-        ----------
-        values
-            One value (of any shape) per input.
-        group
-            The group of each input.
-        """
+        """Take the values of a batch."""
         values, group = values.detach().cpu().double(), group.cpu()
         self.n.index_add_(0, group, torch.ones(len(group), dtype=torch.float64))
         self.sums.index_add_(0, group, values)
         self.squares.index_add_(0, group, values.square())
 
     def mean(self, group: int | None = None) -> Tensor:
-        """Return the mean of one group, or of all inputs.
-
-        Parameters
-        ----------
-        group
-            Which one; None for all.
-
-        Returns
-        -------
-        Tensor
-            The mean.
-        """
+        """Return the mean of one group, or of all inputs."""
         n, sums, _ = self._of(group)
         return sums / n
 
     def measure(self, index: tuple[int, ...], group: int | None = None) -> Measure | None:
-        """Return the mean of one entry with its standard error over inputs.
-
-        Parameters
-        ----------
-        index
-            Which entry of the values.
-        group
-            Which group; None for all inputs.
-
-        Returns
-        -------
-        Measure or None
-            None where the group is empty; without a standard error where it holds one input.
-        """
+        """Return the mean of one entry with its standard error over inputs."""
         n, sums, squares = self._of(group)
         if n == 0:
             return None

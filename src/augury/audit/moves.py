@@ -16,57 +16,18 @@ class Moves(ABC):
 
     @abstractmethod
     def forth(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Transform.
-
-        Parameters
-        ----------
-        x
-            Every input, once for each of its views.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Transform."""
 
     @abstractmethod
     def undoable(self) -> "Moves":
-        """Return the part of the moves that `back` undoes.
-
-        Returns
-        -------
-        Moves
-            The same, without what has one direction only: a blur, a fading to grey.
-        """
+        """Return the part of the moves that `back` undoes."""
 
     @abstractmethod
     def back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Undo what `undoable().forth` does, up to interpolation.
-
-        Parameters
-        ----------
-        x
-            Views.
-
-        Returns
-        -------
-        Tensor
-            What they were.
-        """
+        """Undo what `undoable().forth` does, up to interpolation."""
 
     def forth_and_back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Transform and undo it: what interpolation, padding and cropping alone do to the inputs.
-
-        Parameters
-        ----------
-        x
-            Every input, once for each of its views.
-
-        Returns
-        -------
-        Tensor
-            The inputs again, to the bit where the moves permute pixels.
-        """
+        """Transform and undo it: what interpolation, padding and cropping alone do to the inputs."""
         there = self.undoable()
         return there.back(there.forth(x))
 

@@ -52,31 +52,12 @@ class Orbit:
         return tuple(sorted(set(self.strengths)))
 
     def membership(self) -> Tensor:
-        """Return the matrix [S, L] that averages over the views of each level.
-
-        Returns
-        -------
-        Tensor
-            float64.
-        """
+        """Return the matrix [S, L] that averages over the views of each level."""
         at = torch.tensor(self.strengths)[:, None] == torch.tensor(self.levels)
         return at.double() / at.sum(0)
 
     def moves(self, B: int, rng: torch.Generator) -> Moves:
-        """Draw what is done to the views of B inputs.
-
-        Parameters
-        ----------
-        B
-            Inputs.
-        rng
-            Where the directions come from; a finite group does not touch it.
-
-        Returns
-        -------
-        Moves
-            Ready to act on [B, S, ...].
-        """
+        """Draw what is done to the views of B inputs."""
         if isinstance(self.transform, FiniteGroup):
             return Elements(self.transform, tuple(range(1, self.transform.order)))
         parts = list(self.transform.parts) if isinstance(self.transform, Compose) else [self.transform]
@@ -95,24 +76,7 @@ def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> Moves:
 
 
 def orbit_of(transform: Transform, shape: Sequence[int], levels: int = 8) -> Orbit:
-    """Return the views that the audit of a transformation looks at.
-
-    Parameters
-    ----------
-    transform
-        A finite group, or a distribution whose widths say how far to go; it is copied. Where all widths are
-        zero: half a turn for angles, one pixel of blur, otherwise eta = 0.25 (an eighth of the image, a
-        factor of 1.28).
-    shape
-        Shape of one input.
-    levels
-        Steps of strength of a distribution.
-
-    Returns
-    -------
-    Orbit
-        The views.
-    """
+    """Return the views that the audit of a transformation looks at."""
     if levels < 1:
         raise InputError(f"levels must be at least 1; got {levels}. Eight steps of strength are usual.")
     transform = deepcopy(transform).requires_grad_(False)
@@ -161,18 +125,7 @@ def _fill_widths(transform: Transform) -> None:
 
 
 def default_eta(spec: WidthSpec) -> float:
-    """Return how far the audit goes where nobody said.
-
-    Parameters
-    ----------
-    spec
-        The width.
-
-    Returns
-    -------
-    float
-        Half a turn for angles, 1 for a share of grey and the variance of a blur, 0.25 otherwise.
-    """
+    """Return how far the audit goes where nobody said."""
     if spec.upper == math.pi:
         return math.pi
     return 1.0 if spec.name in ("grey", "blur") else 0.25

@@ -19,15 +19,7 @@ TILE, GAP = 112, 4
 
 
 def save_worst(path: Path, cases: Sequence[Case]) -> None:
-    """Write the picture: a row for each case; columns input, view, map of the input, map of the view.
-
-    Parameters
-    ----------
-    path
-        Where it shall stand; a .png.
-    cases
-        What to show; inputs must be images.
-    """
+    """Write the picture: a row for each case; columns input, view, map of the input, map of the view."""
     if path.suffix != ".png":
         raise InputError(f"the picture of the worst inputs must be a .png; got {path}.")
     if not cases or cases[0].x.ndim != 3:
@@ -51,55 +43,20 @@ def _tiles(case: Case) -> list[np.ndarray | None]:
 
 
 def picture_of(x: Tensor, low: float, high: float) -> np.ndarray:
-    """Return an image as grey or colour from 0 to 1.
-
-    Parameters
-    ----------
-    x
-        The image [C, H, W]; channels other than three are averaged.
-    low, high
-        What black and white stand for.
-
-    Returns
-    -------
-    np.ndarray
-        [H, W, 3].
-    """
+    """Return an image as grey or colour from 0 to 1."""
     channels = x if x.shape[0] == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
     scaled = (channels - low) / max(high - low, 1e-12)
     return scaled.clamp(0, 1).permute(1, 2, 0).float().numpy()
 
 
 def map_colours(m: Tensor) -> np.ndarray:
-    """Return a signed map as red on white on blue, relative to its own largest value.
-
-    Parameters
-    ----------
-    m
-        The map [C, H, W]; channels are summed.
-
-    Returns
-    -------
-    np.ndarray
-        [H, W, 3], from 0 to 1.
-    """
+    """Return a signed map as red on white on blue, relative to its own largest value."""
     total = m.sum(0).float()
     return signed_colours((total / total.abs().max().clamp(min=1e-30)).numpy())
 
 
 def signed_colours(values: np.ndarray) -> np.ndarray:
-    """Return colours for numbers between -1 and 1: red above 0, white at 0, blue below.
-
-    Parameters
-    ----------
-    values
-        An array [H, W].
-
-    Returns
-    -------
-    ndarray
-        Colours [H, W, 3] between 0 and 1.
-    """
+    """Return colours for numbers between -1 and 1: red above 0, white at 0, blue below."""
     strength = values[..., None]
     red, blue = np.array([0.75, 0.1, 0.1]), np.array([0.1, 0.2, 0.75])
     colour = np.where(strength > 0, red, blue)

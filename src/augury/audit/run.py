@@ -96,18 +96,7 @@ def examine(
     step: Step = lambda what, done, total: None,
     **settings: Any,
 ) -> Examined:
-    """Do the same, and keep the worst inputs with their views and saliency maps.
-
-    Parameters
-    ----------
-    model, data, transforms, widths, drift, architecture, step, settings
-        As for `audit`.
-
-    Returns
-    -------
-    Examined
-        The record, and the worst cases as tensors.
-    """
+    """Do the same, and keep the worst inputs with their views and saliency maps."""
     began = time.perf_counter()
     config = AuditConfig.of(**settings)
     check_method(config.saliency)

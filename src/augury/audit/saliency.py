@@ -28,13 +28,7 @@ METHODS = ("gradient", *CAPTUM)
 
 
 def check_method(method: str) -> None:
-    """Raise unless the method is known and what it needs is installed.
-
-    Parameters
-    ----------
-    method
-        One of `METHODS`.
-    """
+    """Raise unless the method is known and what it needs is installed."""
     if choose("saliency", method, METHODS) in CAPTUM:
         _captum(method)
 
@@ -42,24 +36,7 @@ def check_method(method: str) -> None:
 def captum_map(
     method: str, f: Logits, x: Float[Tensor, "B ..."], target: Int[Tensor, " B"]
 ) -> Float[Tensor, "B ..."]:
-    """Return captum's attribution of chosen logits to the inputs.
-
-    Parameters
-    ----------
-    method
-        A key of `CAPTUM`.
-    f
-        The model; each row of its logits must depend on its own input only.
-    x
-        Inputs.
-    target
-        Which logit of each.
-
-    Returns
-    -------
-    Tensor
-        Maps of the shape of the inputs.
-    """
+    """Return captum's attribution of chosen logits to the inputs."""
     attribute = _captum(method)(f).attribute
     with torch.enable_grad():
         maps: Tensor = attribute(x.detach().clone().requires_grad_(), target=target)

@@ -44,18 +44,7 @@ class AuditConfig(Record):
 
     @classmethod
     def of(cls, **given: Any) -> "AuditConfig":
-        """Return the defaults with what was given in their place.
-
-        Parameters
-        ----------
-        given
-            Settings by the name of their field.
-
-        Returns
-        -------
-        AuditConfig
-            The settings.
-        """
+        """Return the defaults with what was given in their place."""
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
         return cls(**given)

@@ -29,24 +29,7 @@ FORMS = (
 def load_source(
     source: str, input_shape: Sequence[int], n_outputs: int, architecture: str | None = None
 ) -> Callable[[Any], Any]:
-    """Return the model that a text stands for.
-
-    Parameters
-    ----------
-    source
-        One of `FORMS`.
-    input_shape
-        Shape of one input, for an architecture.
-    n_outputs
-        Outputs, for an architecture.
-    architecture
-        Name of the network whose weights a .safetensors file holds.
-
-    Returns
-    -------
-    Callable
-        From inputs to logits.
-    """
+    """Return the model that a text stands for."""
     path = Path(source).expanduser()
     if not path.exists():
         if ":" in source:

@@ -24,24 +24,7 @@ Linear = Callable[[Tensor], Tensor]
 def largest_singular_values(
     forth: Linear, back: Linear, u: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
 ) -> Float[Tensor, " B"]:
-    """Return the largest singular value of a linear map for each row of a batch.
-
-    Parameters
-    ----------
-    forth, back
-        The map v -> J v and its transpose u -> J^T u.
-    u
-        Where to start, in the space of J v; random.
-    iterations
-        Most iterations.
-    tolerance
-        Stop when no value has changed by more than this share of itself.
-
-    Returns
-    -------
-    Tensor
-        The values: 0 for a map that is 0.
-    """
+    """Return the largest singular value of a linear map for each row of a batch."""
     sigma = u.new_zeros(len(u))
     for _ in range(iterations):
         v = back(_unit(u))
@@ -64,23 +47,7 @@ def _unit(v: Tensor) -> Tensor:
 def jacobian_sigmas(
     model: Logits, x: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
 ) -> Float[Tensor, " B"]:
-    """Return the largest singular value of d f / d x at every input.
-
-    Parameters
-    ----------
-    model
-        From inputs [B, ...] to logits [B, C], each row depending on its own input; twice differentiable, as far as
-        autograd knows.
-    x
-        Inputs.
-    iterations, tolerance
-        As for `largest_singular_values`.
-
-    Returns
-    -------
-    Tensor
-        One value per input; zeros where f does not depend on x.
-    """
+    """Return the largest singular value of d f / d x at every input."""
     with torch.enable_grad():
         x = x.detach().requires_grad_()
         f = model(x)
@@ -102,18 +69,7 @@ def jacobian_sigmas(
 
 
 def weight_sigmas(module: nn.Module) -> dict[str, float]:
-    """Return the largest singular value of every weight matrix.
-
-    Parameters
-    ----------
-    module
-        Any network. A convolution's weight counts as the matrix [outputs, inputs * kernel].
-
-    Returns
-    -------
-    dict
-        Values by the name of the parameter; vectors and numbers are left out.
-    """
+    """Return the largest singular value of every weight matrix."""
     return {name: _matrix_sigma(p.detach().flatten(1)) for name, p in module.named_parameters() if p.ndim > 1}
 
 
@@ -123,17 +79,7 @@ def _matrix_sigma(W: Float[Tensor, "out in"]) -> float:
 
 
 class SpectrumTrace(Progress):
-    """Watches a run and notes the largest singular values after every epoch: `learn(..., callbacks=[trace])`.
-
-    Parameters
-    ----------
-    model
-        The network that is being trained.
-    x
-        Inputs at which the Jacobian is looked at; a few hundred will do.
-    then
-        Whoever else watches.
-    """
+    """Watches a run and notes the largest singular values after every epoch: `learn(..., callbacks=[trace])`."""
 
     def __init__(self, model: nn.Module, x: Float[Tensor, "B ..."], then: Progress | None = None) -> None:
         self.model, self.x, self.then = model, x, Progress() if then is None else then
@@ -161,11 +107,6 @@ class SpectrumTrace(Progress):
         """Add a row: the epoch, the mean of sigma_max(J) over the inputs, also relative, sigma_max of every weight.
 
         Relative means over the root mean squared distance of the logits from their mean; None where that is 0.
-
-        Parameters
-        ----------
-        epoch
-            How many epochs are done.
         """
         was_training = self.model.training
         sigma = float(jacobian_sigmas(self.model.eval(), self.x, iterations=100, tolerance=1e-3).mean())

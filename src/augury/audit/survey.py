@@ -39,24 +39,7 @@ class Survey:
     def look(
         self, what: str, inputs: Inputs, gallery: Gallery | None = None, forth_and_back: bool = False
     ) -> Tally:
-        """Go over the inputs once.
-
-        Parameters
-        ----------
-        what
-            What they are, for whoever watches.
-        inputs
-            The inputs.
-        gallery
-            Keeps the worst of them.
-        forth_and_back
-            Move the inputs and undo it: the noise floor.
-
-        Returns
-        -------
-        Tally
-            The measures.
-        """
+        """Go over the inputs once."""
         groups = max(self.C, len(inputs.class_names))
         labelled = inputs.y is not None and len(inputs.class_names) == self.C
         tally = Tally(self.orbit, groups, probabilities=not inputs.regression)

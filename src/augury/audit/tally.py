@@ -21,17 +21,7 @@ CONSTANT = 1e-13
 
 
 class Tally:
-    """Collects comparisons.
-
-    Parameters
-    ----------
-    orbit
-        The views.
-    groups
-        How many classes the inputs fall into.
-    probabilities
-        Whether outputs are logits of a classifier; else DI and agreement mean nothing.
-    """
+    """Collects comparisons."""
 
     def __init__(self, orbit: Orbit, groups: int, probabilities: bool = True) -> None:
         self.membership = orbit.membership()
@@ -41,17 +31,7 @@ class Tally:
         self.probabilities, self.has_SI = probabilities, True
 
     def add(self, seen: Comparison, group: Int[Tensor, " B"], labelled: bool = False) -> None:
-        """Take a batch.
-
-        Parameters
-        ----------
-        seen
-            What it has shown.
-        group
-            The class of each input.
-        labelled
-            Whether these classes are labels that the model's outputs stand for.
-        """
+        """Take a batch."""
         everything = torch.zeros_like(group)
         if labelled:
             right = seen.f.argmax(-1) == group
@@ -73,26 +53,14 @@ class Tally:
         return int(self.by_class.n.sum())
 
     def accuracy(self) -> tuple[float | None, float | None]:
-        """Return the share of right answers.
-
-        Returns
-        -------
-        tuple
-            On the inputs, and on their views; None without labels.
-        """
+        """Return the share of right answers."""
         if not self.right.n.any():
             return None, None
         plain, moved = self.right.mean().tolist()
         return plain, moved
 
     def spread(self) -> float:
-        """Return the mean squared distance between the logits of two inputs.
-
-        Returns
-        -------
-        float
-            0 for a constant model.
-        """
+        """Return the mean squared distance between the logits of two inputs."""
         assert self.logits is not None
         n, mean = self.images, self.logits.mean()
         square = float((self.logits.squares[0] / n).sum())
@@ -103,22 +71,7 @@ class Tally:
     def scores(
         self, level: int | None = None, group: int | None = None, spread: float | None = None
     ) -> Scores | None:
-        """Return the measures of all inputs or of one class, over all views or those of one strength.
-
-        Parameters
-        ----------
-        level
-            Which strength; None for all views.
-        group
-            Which class; None for all inputs.
-        spread
-            What LI is relative to; that of these inputs unless told.
-
-        Returns
-        -------
-        Scores or None
-            None for a class without inputs.
-        """
+        """Return the measures of all inputs or of one class, over all views or those of one strength."""
         at = 0 if level is None else 1 + level
         error = self.by_class.measure((at, LI), group)
         if error is None:

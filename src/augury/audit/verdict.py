@@ -49,22 +49,7 @@ class Verdict:
 
 
 def holds(scores: Scores, floor: Scores, limits: Limits = LIMITS) -> bool:
-    """Say whether a model answers views as it answers their inputs.
-
-    Parameters
-    ----------
-    scores
-        The measures on a set.
-    floor
-        The noise floor.
-    limits
-        How far logits may move, and how many predictions must survive.
-
-    Returns
-    -------
-    bool
-        True where logits stay near and predictions survive.
-    """
+    """Say whether a model answers views as it answers their inputs."""
     near = scores.LI_relative is None or scores.LI_relative <= limits.far + (floor.LI_relative or 0.0)
     if scores.agreement is None or floor.agreement is None:
         return near
@@ -85,28 +70,7 @@ def judge(
     constant: bool,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Return the verdict with its reasons.
-
-    Parameters
-    ----------
-    group
-        What the model was asked about.
-    scores
-        The measures on the audited set.
-    floor
-        The noise floor there.
-    drift
-        The measures on other data, by name.
-    constant
-        Whether the model gave the same output for every input.
-    limits
-        Where the verdicts part.
-
-    Returns
-    -------
-    Verdict
-        In words.
-    """
+    """Return the verdict with its reasons."""
     if constant:
         return Verdict(TRIVIAL, "The model gives the same output for every input.", ADVICE[TRIVIAL])
     broken = [name for name, other in drift.items() if not holds(other, floor, limits)]

@@ -38,30 +38,14 @@ class Case:
 
 
 class Gallery:
-    """Keeps the k worst cases of all that it is shown.
-
-    Parameters
-    ----------
-    k
-        How many.
-    """
+    """Keeps the k worst cases of all that it is shown."""
 
     def __init__(self, k: int) -> None:
         self.k = k
         self.cases: list[Case] = []
 
     def add(self, seen: Comparison, x: Tensor, first: int) -> None:
-        """Look at a batch.
-
-        Parameters
-        ----------
-        seen
-            What it has shown.
-        x
-            The inputs.
-        first
-            Place of its first input in the audited set.
-        """
+        """Look at a batch."""
         if self.k == 0:
             return
         worst, view = seen.LI.max(dim=1)
@@ -84,20 +68,7 @@ class Gallery:
         self.cases = sorted(self.cases, key=lambda case: -case.LI)[: self.k]
 
     def records(self, inputs: Inputs, orbit: Orbit) -> tuple[Worst, ...]:
-        """Return the cases as plain data.
-
-        Parameters
-        ----------
-        inputs
-            What was audited; names the classes.
-        orbit
-            Says how strong a view is.
-
-        Returns
-        -------
-        tuple
-            Worst first.
-        """
+        """Return the cases as plain data."""
 
         def name(c: int) -> str:
             return inputs.class_names[c] if c < len(inputs.class_names) else str(c)

@@ -95,20 +95,7 @@ EVIDENCE_ONLY = ("burn_in", "evidence_images", "eta_images", "eta_steps")
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the cells of a comparison, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        A key of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        A cell for each policy, data set and seed.
-    """
+    """Return the cells of a comparison, seed by seed."""
     size = SCALES[scale]
     return [
         Cell(
@@ -121,33 +108,14 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def settings(scale: str, policy: Policy) -> dict[str, Any]:
-    """Return the settings of one row.
-
-    Parameters
-    ----------
-    scale
-        A key of `SCALES`.
-    policy
-        The row.
-
-    Returns
-    -------
-    dict
-        The shared settings and the row's own; those of the evidence only where there is one.
-    """
+    """Return the settings of one row."""
     own = {**SCALES[scale].settings, **policy.settings}
     bayesian = policy.method in ("lila", "lila/mirror", "plain/prior")
     return {name: value for name, value in own.items() if bayesian or name not in EVIDENCE_ONLY}
 
 
 def candidates() -> list[dict[str, float]]:
-    """Return the widths that the grid search tries, none at all first.
-
-    Returns
-    -------
-    list
-        Widths in their units, those of zero left out.
-    """
+    """Return the widths that the grid search tries, none at all first."""
     return [
         {name: value for name, value in (("rotation", r), ("translate_x", t), ("translate_y", t)) if value}
         for r in ROTATIONS

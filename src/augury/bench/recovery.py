@@ -62,22 +62,7 @@ class Recovery(Record):
 
 
 def plant(data: Dataset, what: str | None, seed: int = 0) -> Dataset:
-    """Plant an invariance in data of any kind.
-
-    Parameters
-    ----------
-    data
-        What to plant it in.
-    what
-        For images one of the variants; for other data a generator. What suits the data unless told.
-    seed
-        Seed of the draws.
-
-    Returns
-    -------
-    Dataset
-        With the truth in `planted`.
-    """
+    """Plant an invariance in data of any kind."""
     if data.kind == "image" and data.task == "classification":
         return plant_variant(data, what or "rotated", seed)
     if data.kind not in GENERATORS_FOR:
@@ -115,24 +100,7 @@ def _moved(x: Tensor, transform: Transform, rng: torch.Generator) -> Tensor:
 
 
 def epochs_within(data: Dataset, seconds: float, runs: int, **asked: Any) -> int:
-    """Return how many epochs a budget allows, from a few timed steps.
-
-    Parameters
-    ----------
-    data
-        The data.
-    seconds
-        The budget of all runs together.
-    runs
-        How many there are.
-    asked
-        Model, method and settings, as in `augury.learn`.
-
-    Returns
-    -------
-    int
-        Within `EPOCHS`.
-    """
+    """Return how many epochs a budget allows, from a few timed steps."""
     settings = dict(asked)
     ready = prepare(data, settings.pop("model", None), settings.pop("method", "lila"), None, settings)
     costs, N, M = measure(ready), len(data.x_train), len(data.x_test)
@@ -153,26 +121,7 @@ def recover(
     callbacks: Callable[[], Sequence[Progress]] = tuple,
     **asked: Any,
 ) -> Recovery:
-    """Plant, learn, and judge.
-
-    Parameters
-    ----------
-    data
-        The user's data.
-    what
-        What to plant; see `plant`.
-    control
-        Learn from the data as they are, too.
-    callbacks
-        Makes whoever watches a run.
-    asked
-        Model, method and settings, as in `augury.learn`.
-
-    Returns
-    -------
-    Recovery
-        The verdict and what is behind it.
-    """
+    """Plant, learn, and judge."""
     planted = plant(data, what, asked.get("seed", 0))
     truth = {name: value for name, value in planted.planted.items() if data.planted.get(name) != value}
     found = learn(planted, callbacks=callbacks(), **asked)
@@ -194,20 +143,7 @@ def recover(
 def judge(
     truth: Mapping[str, float], learned: Mapping[str, Width], control: Mapping[str, Width] | None = None
 ) -> tuple[str, str, str]:
-    """Say whether planted widths were found.
-
-    Parameters
-    ----------
-    truth
-        Planted widths in their units.
-    learned, control
-        What was learned with and without the planting.
-
-    Returns
-    -------
-    tuple
-        One of `VERDICTS`, why, and what to do.
-    """
+    """Say whether planted widths were found."""
     share = {name: _share(learned[name], value) for name, value in truth.items()}
     before = {name: 0.0 if control is None else _share(control[name], value) for name, value in truth.items()}
     why = "; ".join(

@@ -75,20 +75,7 @@ class Compared:
 
 
 def compare(request: Request, watch: Watch | None = None) -> Compared:
-    """Run what is missing and write the table.
-
-    Parameters
-    ----------
-    request
-        What to compare.
-    watch
-        Told as each cell ends.
-
-    Returns
-    -------
-    Compared
-        Where everything is.
-    """
+    """Run what is missing and write the table."""
     lines, page = request.stem.with_suffix(".jsonl"), request.stem.with_suffix(".md")
     wanted = narrowed(grid(request.scale, range(request.seeds)), list(request.only))
     done = read([lines])

@@ -14,21 +14,7 @@ if TYPE_CHECKING:
 
 
 def run_policy(cell: Cell, device: str = "cpu") -> Result:
-    """Run one cell from start to end: one training, or all those of a search.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where, as torch names it.
-
-    Returns
-    -------
-    Result
-        What came of it; `extra` holds the number of trainings and their processor time, which a busy machine
-        changes little.
-    """
+    """Run one cell from start to end: one training, or all those of a search."""
     data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
     started = time.process_time()
     learned, search = (

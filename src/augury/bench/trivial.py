@@ -22,33 +22,14 @@ PHOTOMETRIC = ("brightness", "contrast", "saturation")
 
 
 class OneOf(Compose):
-    """One of several transformations, or none, for every view.
-
-    Parameters
-    ----------
-    parts
-        The operations, of one width each; doing nothing is added to them.
-    """
+    """One of several transformations, or none, for every view."""
 
     def __init__(self, parts: Sequence[Transform]) -> None:
         super().__init__(parts)
         self.noise_dim = 2
 
     def act(self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "B S 2"]) -> Float[Tensor, "B S ..."]:
-        """Give every view its one operation.
-
-        Parameters
-        ----------
-        x
-            A batch of inputs.
-        eps
-            Noise: which operation, and how strong.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Give every view its one operation."""
         views = x[:, None].repeat(1, eps.shape[1], *[1] * (x.ndim - 1))
         n = len(self.parts) + 1
         which = ((eps[..., 0] + 1) / 2 * n).long().clamp(0, n - 1)
@@ -60,18 +41,7 @@ class OneOf(Compose):
 
 
 def trivial(input_shape: Sequence[int]) -> OneOf:
-    """Return the random policy for images of a shape.
-
-    Parameters
-    ----------
-    input_shape
-        Channels, height, width.
-
-    Returns
-    -------
-    OneOf
-        With the customary ranges; saturation only where there are three channels.
-    """
+    """Return the random policy for images of a shape."""
     C, H, W = input_shape
     parts: list[Transform] = [Affine2d((H, W), name) for name in GEOMETRIC]
     parts += [Color([name]) for name in PHOTOMETRIC if C == 3 or name not in NEED_RGB]

@@ -19,20 +19,7 @@ result was seen.
 
 
 def write(results: Sequence[Result], command: str) -> str:
-    """Return the whole page.
-
-    Parameters
-    ----------
-    results
-        What there is, in the order of the grid.
-    command
-        What gave it.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the whole page."""
     parts = [INTRODUCTION]
     places = dict.fromkeys((r.cell.data, r.cell.variant, r.cell.model) for r in results)
     for place in places:

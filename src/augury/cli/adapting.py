@@ -43,17 +43,7 @@ class Request:
 
 
 def carry_out(request: Request, *, as_json: bool, quiet: bool) -> None:
-    """Read extractor and data, adapt, and show what was learned.
-
-    Parameters
-    ----------
-    request
-        What was asked for.
-    as_json
-        Print one JSON object instead of bars.
-    quiet
-        No progress, no remarks.
-    """
+    """Read extractor and data, adapt, and show what was learned."""
     extractor = load_extractor(request.extractor)  # complains before a long read
     with _watching(quiet) as tell:
         data = load(request.source, **request.reading)
@@ -92,20 +82,7 @@ def _watching(quiet: bool) -> Iterator[Tell | None]:
 
 
 def summary(found: Adaptation, data: Dataset) -> RenderableType:
-    """Return all that `augury adapt` shows.
-
-    Parameters
-    ----------
-    found
-        What was learned.
-    data
-        The task.
-
-    Returns
-    -------
-    RenderableType
-        The descriptor as bars and in words, the head, the scores, the bound.
-    """
+    """Return all that `augury adapt` shows."""
     return Group(
         _bars(found),
         Text(f"This task: {found.words}.", style="bold"),

@@ -38,17 +38,7 @@ class Request:
 
 
 def carry_out(request: Request, *, as_json: bool, quiet: bool) -> None:
-    """Read the images, pre-train, and show what came of it.
-
-    Parameters
-    ----------
-    request
-        What was asked for.
-    as_json
-        Print one JSON object instead of a table.
-    quiet
-        No progress, no remarks.
-    """
+    """Read the images, pre-train, and show what came of it."""
     data = _read(request, quiet)
     made = amortize(
         data,
@@ -87,18 +77,7 @@ def _read(request: Request, quiet: bool) -> Any:
 
 
 def summary(made: Amortized) -> RenderableType:
-    """Return what `augury amortize` shows at its end.
-
-    Parameters
-    ----------
-    made
-        What was made.
-
-    Returns
-    -------
-    RenderableType
-        What each entry of the descriptor does, beside random pairs of images.
-    """
+    """Return what `augury amortize` shows at its end."""
     card = made.card
     table = Table(title="Likeness of an image and its view (cosine of features)", title_justify="left")
     table.add_column("group")

@@ -68,33 +68,14 @@ class Asked:
         return LearnConfig.for_method(self.method, **self.settings)
 
     def as_toml(self) -> str:
-        """Return everything as TOML, defaults filled in.
-
-        Returns
-        -------
-        str
-            What --config reads.
-        """
+        """Return everything as TOML, defaults filled in."""
         config = {name: value for name, value in self.config.to_json().items() if name in SETTINGS}
         given = {name: self.values.get(name) for name in ("data", *READING, "policy", "run", "tensorboard")}
         return toml.dumps({**given, "baseline": self.baseline, **config})
 
 
 def asked(flags: Mapping[str, Any], file: Path | None = None) -> Asked:
-    """Put together what flags and a file ask for, and check it.
-
-    Parameters
-    ----------
-    flags
-        Values by name; None was not given.
-    file
-        A TOML file.
-
-    Returns
-    -------
-    Asked
-        What to do.
-    """
+    """Put together what flags and a file ask for, and check it."""
     values = {} if file is None else from_file(file)
     for name, value in flags.items():
         if value is not None:
@@ -140,18 +121,7 @@ def _policy(values: Mapping[str, Any]) -> Policy | None:
 
 
 def from_file(path: Path) -> dict[str, Any]:
-    """Read a TOML file and check its names and types.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    dict
-        Values by name.
-    """
+    """Read a TOML file and check its names and types."""
     values = toml.read(path)
     for name, value in values.items():
         kind = KINDS[choose(f"setting in {path}", name, KINDS)]
@@ -178,18 +148,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Read name=value.
-
-    Parameters
-    ----------
-    text
-        What came.
-
-    Returns
-    -------
-    tuple
-        Name and value.
-    """
+    """Read name=value."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise InputError(f"a setting must read name=value, such as rotation=30; got '{text}'.")
@@ -197,18 +156,7 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Read name=value as the field of `LearnConfig` that it names.
-
-    Parameters
-    ----------
-    text
-        What came.
-
-    Returns
-    -------
-    tuple
-        Name and value, of the field's type.
-    """
+    """Read name=value as the field of `LearnConfig` that it names."""
     name, value = pair(text)
     simple = {
         n: kind for n, kind in SETTINGS.items() if kind in (int, float, str) and n not in ("method", "model")
@@ -221,18 +169,7 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def width(text: str) -> tuple[str, float]:
-    """Read name=value as a width.
-
-    Parameters
-    ----------
-    text
-        What came.
-
-    Returns
-    -------
-    tuple
-        Name and value in its unit.
-    """
+    """Read name=value as a width."""
     name, value = pair(text)
     try:
         return name, float(value)

@@ -48,22 +48,7 @@ class Request:
 
 
 def carry_out(request: Request, *, as_json: bool, quiet: bool) -> bool:
-    """Audit, and show what came of it.
-
-    Parameters
-    ----------
-    request
-        What was asked for.
-    as_json
-        Print one JSON object instead of tables.
-    quiet
-        No progress, no remarks.
-
-    Returns
-    -------
-    bool
-        Whether every limit was kept.
-    """
+    """Audit, and show what came of it."""
     drift = {Path(source).stem: source for source in request.drift}
     with _bar(quiet) as step:
         seen = examine(
@@ -103,20 +88,7 @@ def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def beyond(audit: Audit, above: dict[str, float], below: dict[str, float]) -> list[str]:
-    """Return a message for every limit that was passed.
-
-    Parameters
-    ----------
-    audit
-        The figures.
-    above, below
-        Upper and lower limits by the name of a figure.
-
-    Returns
-    -------
-    list
-        Empty where all is well.
-    """
+    """Return a message for every limit that was passed."""
     messages = []
     for limits, word, sign in ((above, "above", 1), (below, "below", -1)):
         for name, limit in limits.items():
@@ -134,18 +106,7 @@ def _value(audit: Audit, name: str) -> float:
 
 
 def summary(audit: Audit) -> Group:
-    """Return all that `augury audit` shows.
-
-    Parameters
-    ----------
-    audit
-        The figures.
-
-    Returns
-    -------
-    Group
-        The verdict, its reasons, and the tables behind it.
-    """
+    """Return all that `augury audit` shows."""
     head = [f"[bold]{audit.group}: {audit.verdict}[/]", audit.why, audit.advice, ""]
     rows = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
     strengths = {f"{p.strength:g} {p.unit}": p.scores for p in audit.curve}

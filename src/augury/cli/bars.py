@@ -14,13 +14,7 @@ from augury.training.progress import Progress
 
 
 class LiveBar(Progress):
-    """Draws a bar and, below it, what was learned so far.
-
-    Parameters
-    ----------
-    console
-        Where to draw; standard error, so that results can be piped.
-    """
+    """Draws a bar and, below it, what was learned so far."""
 
     def __init__(self, console: Console) -> None:
         self.bar = Bar(
@@ -36,15 +30,7 @@ class LiveBar(Progress):
         self.live = Live(Group(self.bar, self.below), console=console, refresh_per_second=4)
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        """Draw the empty bar.
-
-        Parameters
-        ----------
-        method, epochs, steps, done
-            What the bar shows.
-        units
-            The unit of each width, by name.
-        """
+        """Draw the empty bar."""
         self.epochs, self.steps, self.units = epochs, steps, units
         self.task = self.bar.add_task(
             method, total=epochs * steps, completed=done * steps, epoch=f"{done}/{epochs}"
@@ -52,26 +38,12 @@ class LiveBar(Progress):
         self.live.start()
 
     def step(self, epoch: int, step: int, loss: float) -> None:
-        """Move the bar.
-
-        Parameters
-        ----------
-        epoch, step
-            Where the run stands.
-        loss
-            Not shown: the mean of an epoch says more.
-        """
+        """Move the bar."""
         done = (epoch - 1) * self.steps + step
         self.bar.update(self.task, completed=done, epoch=f"{epoch}/{self.epochs}")
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        """Show the epoch's widths, loss and evidence.
-
-        Parameters
-        ----------
-        row
-            Its line of metrics.
-        """
+        """Show the epoch's widths, loss and evidence."""
         widths = [f"{name} {number(value, self.units[name])}" for name, value in row["widths"].items()]
         parts = [f"loss {row['loss']:.3f}", *widths]
         if "log_evidence" in row:

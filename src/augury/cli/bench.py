@@ -63,18 +63,7 @@ def bench(
 
 
 def as_object(found: Compared) -> dict[str, Any]:
-    """Return what --json prints.
-
-    Parameters
-    ----------
-    found
-        What came of it.
-
-    Returns
-    -------
-    dict
-        Paths, counts, and the cells that failed.
-    """
+    """Return what --json prints."""
     return {
         "table": str(found.table),
         "results": str(found.lines),

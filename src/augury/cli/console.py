@@ -14,22 +14,10 @@ err = Console(stderr=True)
 
 
 def say_error(error: Exception) -> None:
-    """Print an error's message in red.
-
-    Parameters
-    ----------
-    error
-        What went wrong.
-    """
+    """Print an error's message in red."""
     err.print(Text.assemble(("error: ", "bold red"), (str(error), "red")), soft_wrap=True)
 
 
 def print_json(values: dict[str, Any]) -> None:
-    """Print one JSON object on standard output.
-
-    Parameters
-    ----------
-    values
-        What JSON takes.
-    """
+    """Print one JSON object on standard output."""
     print(json.dumps(values, indent=2, allow_nan=False))

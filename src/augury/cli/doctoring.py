@@ -25,30 +25,7 @@ def examine(
     asked: dict[str, Any],
     quiet: bool,
 ) -> Recovery:
-    """Read the data, plant, learn and judge.
-
-    Parameters
-    ----------
-    source, reading
-        The data, and how to read them.
-    what
-        What to plant.
-    images
-        Training examples to use; all where there are fewer.
-    epochs, seconds
-        The budget; seconds where no epochs are given.
-    control
-        Learn from the data as they are, too.
-    asked
-        Model, method, settings.
-    quiet
-        No progress bar.
-
-    Returns
-    -------
-    Recovery
-        What came of it.
-    """
+    """Read the data, plant, learn and judge."""
     data = load(source, **reading)
     if any(data.planted.values()):
         raise InputError(
@@ -69,18 +46,7 @@ def examine(
 
 
 def verdict(recovery: Recovery) -> RenderableType:
-    """Return the verdict for a person.
-
-    Parameters
-    ----------
-    recovery
-        What came of it.
-
-    Returns
-    -------
-    RenderableType
-        The words, then the widths.
-    """
+    """Return the verdict for a person."""
     style = STYLES.get(recovery.verdict, "bold red")
     budget = f"{recovery.images} examples, {recovery.epochs} epochs, {recovery.seconds:.0f} seconds"
     return Group(

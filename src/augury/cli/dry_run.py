@@ -12,19 +12,7 @@ from augury.methods.forecast import Forecast, forecast
 
 
 def show_forecast(asked: Asked, folder: Path, *, as_json: bool, quiet: bool) -> None:
-    """Take a few steps of every run, and say what all of it would cost.
-
-    Parameters
-    ----------
-    asked
-        What was asked for.
-    folder
-        Where the run would go; it is not made.
-    as_json
-        Print one JSON object instead of a table.
-    quiet
-        No remarks.
-    """
+    """Take a few steps of every run, and say what all of it would cost."""
     data = read(asked, quiet)
     runs = [forecast(data, method=asked.method, **settings_for(asked, data))]
     if asked.baseline:
@@ -44,18 +32,7 @@ def show_forecast(asked: Asked, folder: Path, *, as_json: bool, quiet: bool) -> 
 
 
 def forecast_table(runs: list[Forecast]) -> Table:
-    """Return what would be done, a column for each run.
-
-    Parameters
-    ----------
-    runs
-        The method first, then its baseline.
-
-    Returns
-    -------
-    Table
-        A line for each fact.
-    """
+    """Return what would be done, a column for each run."""
     table = Table(title="What would be done", title_justify="left", show_header=False)
     table.add_column()
     for _ in runs:
@@ -77,18 +54,7 @@ def forecast_table(runs: list[Forecast]) -> Table:
 
 
 def duration(seconds: float) -> str:
-    """Write a time as a person would.
-
-    Parameters
-    ----------
-    seconds
-        How long.
-
-    Returns
-    -------
-    str
-        "40 s", "12 min", "3.5 h".
-    """
+    """Write a time as a person would."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

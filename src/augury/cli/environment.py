@@ -23,13 +23,7 @@ OPTIONAL = (
 
 
 def environment() -> dict[str, Any]:
-    """Return what there is; loads torch.
-
-    Returns
-    -------
-    dict
-        Plain data.
-    """
+    """Return what there is; loads torch."""
     import torch
 
     pages = ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES")
@@ -58,18 +52,7 @@ def environment() -> dict[str, Any]:
 
 
 def found(package: str) -> str | None:
-    """Return the version of a package.
-
-    Parameters
-    ----------
-    package
-        Its name.
-
-    Returns
-    -------
-    str or None
-        The version; None where it is not installed.
-    """
+    """Return the version of a package."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -77,18 +60,7 @@ def found(package: str) -> str | None:
 
 
 def environment_table(facts: dict[str, Any]) -> Table:
-    """Return the environment for a person.
-
-    Parameters
-    ----------
-    facts
-        What `environment` gave.
-
-    Returns
-    -------
-    Table
-        A line for each.
-    """
+    """Return the environment for a person."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -109,18 +81,7 @@ def environment_table(facts: dict[str, Any]) -> Table:
 
 
 def gigabytes(size: int | None) -> str:
-    """Write a size in memory.
-
-    Parameters
-    ----------
-    size
-        Bytes.
-
-    Returns
-    -------
-    str
-        In MB below one GB, else in GB.
-    """
+    """Write a size in memory."""
     if size is None:
         return "unknown"
     return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"

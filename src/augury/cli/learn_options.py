@@ -16,18 +16,7 @@ DATA, TRAINING, OUTPUT = "The data", "The training", "The run and what is shown"
 
 
 def completion(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return what a shell asks for the words that may follow.
-
-    Parameters
-    ----------
-    names
-        All of them.
-
-    Returns
-    -------
-    Callable
-        From the beginning of a word to the words that begin so.
-    """
+    """Return what a shell asks for the words that may follow."""
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 

@@ -24,21 +24,7 @@ from augury.training.tensorboard import TensorBoard
 def carry_out(
     asked: Asked, folder: Path, *, overwrite: bool, resume: bool, as_json: bool, quiet: bool
 ) -> None:
-    """Read the data, train, and show what was learned.
-
-    Parameters
-    ----------
-    asked
-        What was asked for.
-    folder
-        The run's folder.
-    overwrite, resume
-        What to do with a run that stands there.
-    as_json
-        Print one JSON object instead of tables.
-    quiet
-        No progress, no remarks.
-    """
+    """Read the data, train, and show what was learned."""
     watch = _watchers(asked, quiet)
     data = read(asked, quiet)
     again: dict[str, Any] = {"overwrite": overwrite, "resume": resume}
@@ -75,20 +61,7 @@ def _watchers(asked: Asked, quiet: bool) -> Callable[[str], list[Progress]]:
 
 
 def read(asked: Asked, quiet: bool) -> Dataset:
-    """Read the data, and say how far it is.
-
-    Parameters
-    ----------
-    asked
-        Which data, and how.
-    quiet
-        Say nothing.
-
-    Returns
-    -------
-    Dataset
-        The data.
-    """
+    """Read the data, and say how far it is."""
     if quiet:
         return load(asked.data, **asked.reading)
     with err.status(f"reading {asked.data}") as status:
@@ -108,20 +81,7 @@ def read(asked: Asked, quiet: bool) -> Dataset:
 
 
 def settings_for(asked: Asked, data: Dataset) -> dict[str, Any]:
-    """Return the settings of the run; those of a policy are known only when the inputs are.
-
-    Parameters
-    ----------
-    asked
-        What was asked for.
-    data
-        The data.
-
-    Returns
-    -------
-    dict
-        Fields of `LearnConfig`.
-    """
+    """Return the settings of the run; those of a policy are known only when the inputs are."""
     policy = asked.policy
     if policy is None:
         return asked.settings
@@ -161,22 +121,7 @@ SHARED = (
 
 
 def as_object(runs: list[Invariance], skipped: int, report: Path) -> dict[str, Any]:
-    """Return what --json prints.
-
-    Parameters
-    ----------
-    runs
-        The method first, then its baseline, where there is one.
-    skipped
-        How many files were left out.
-    report
-        Where the report is.
-
-    Returns
-    -------
-    dict
-        The method's record, its baseline's scores, the number of files left out, and the report's path.
-    """
+    """Return what --json prints."""
     baseline = None
     if len(runs) > 1:
         baseline = {

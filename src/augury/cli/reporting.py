@@ -19,30 +19,13 @@ NOT_AGAIN = ("--resume", "--overwrite")
 
 
 def leave_report(folder: Path) -> Path:
-    """Write how the command was called and the report to a run's folder.
-
-    Parameters
-    ----------
-    folder
-        The folder, with all else that the run leaves.
-
-    Returns
-    -------
-    Path
-        The report.
-    """
+    """Write how the command was called and the report to a run's folder."""
     write_text(folder / COMMAND, json.dumps(called(), indent=2) + "\n")
     return write_report(folder)
 
 
 def called() -> dict[str, Any]:
-    """Return the command as it was typed, and what it ran on.
-
-    Returns
-    -------
-    dict
-        The command, versions, and the machine.
-    """
+    """Return the command as it was typed, and what it ran on."""
     words = ["augury", *(word for word in sys.argv[1:] if word not in NOT_AGAIN)]
     return {
         "command": shlex.join(words),

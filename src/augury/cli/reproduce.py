@@ -70,15 +70,7 @@ def reproduce(
 
 
 def tell(outcome: Result | Failure, done: int, total: int) -> None:
-    """Say in a line what came of a cell.
-
-    Parameters
-    ----------
-    outcome
-        Its result, or why it has none.
-    done, total
-        How many cells are done, and how many there are.
-    """
+    """Say in a line what came of a cell."""
     if isinstance(outcome, Failure):
         err.print(f"[{done}/{total}] {outcome.cell.key} failed: {outcome.message}", style="red", markup=False)
         return
@@ -89,18 +81,7 @@ def tell(outcome: Result | Failure, done: int, total: int) -> None:
 
 
 def as_object(found: Reproduced) -> dict[str, Any]:
-    """Return what --json prints.
-
-    Parameters
-    ----------
-    found
-        What came of it.
-
-    Returns
-    -------
-    dict
-        Paths, counts, and the cells that failed.
-    """
+    """Return what --json prints."""
     return {
         "table": str(found.table),
         "results": str(found.lines),

@@ -8,20 +8,7 @@ from augury.records import Invariance, Width
 
 
 def number(value: float | None, unit: str) -> str:
-    """Write a width as a person would.
-
-    Parameters
-    ----------
-    value
-        The width, or None where there is nothing to say.
-    unit
-        "deg", "px", "factor" or "".
-
-    Returns
-    -------
-    str
-        "174.2 deg", "0.3 px", "x 1.05", "0.02", or a dash.
-    """
+    """Write a width as a person would."""
     if value is None:
         return "-"
     if unit == "factor":
@@ -30,18 +17,7 @@ def number(value: float | None, unit: str) -> str:
 
 
 def widths_table(widths: dict[str, Width]) -> Table:
-    """Return every width beside the truth, where one was planted.
-
-    Parameters
-    ----------
-    widths
-        The widths by name.
-
-    Returns
-    -------
-    Table
-        One line for each; intervals only where a method gave some.
-    """
+    """Return every width beside the truth, where one was planted."""
     intervals = any(width.low is not None for width in widths.values())
     table = Table(title="How far the labels stay the same", title_justify="left")
     table.add_column("generator")
@@ -57,18 +33,7 @@ def widths_table(widths: dict[str, Width]) -> Table:
 
 
 def scores_table(runs: list[Invariance]) -> Table:
-    """Return the scores of a method and of its baseline, one below the other.
-
-    Parameters
-    ----------
-    runs
-        What each learned.
-
-    Returns
-    -------
-    Table
-        One line for each; the evidence only where a method gave one.
-    """
+    """Return the scores of a method and of its baseline, one below the other."""
     regression = any(run.test_error is not None for run in runs)
     evidence = any(run.log_evidence is not None for run in runs)
     table = Table(title="On the test set", title_justify="left")
@@ -90,17 +55,6 @@ def _percent(share: float | None) -> str:
 
 
 def summary(runs: list[Invariance]) -> RenderableType:
-    """Return all that `augury learn` shows at its end.
-
-    Parameters
-    ----------
-    runs
-        The method first, then its baseline, where there is one.
-
-    Returns
-    -------
-    RenderableType
-        Both tables, and what else there is to say.
-    """
+    """Return all that `augury learn` shows at its end."""
     parts: list[RenderableType] = [widths_table(runs[0].widths)] if runs[0].widths else []
     return Group(*parts, scores_table(runs), *(Text(note) for run in runs for note in run.notes))

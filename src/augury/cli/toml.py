@@ -10,18 +10,7 @@ from augury.core.errors import InputError
 
 
 def dumps(values: Mapping[str, Any]) -> str:
-    """Write values as TOML; None is left out, and tables come last.
-
-    Parameters
-    ----------
-    values
-        Texts, numbers, truth values, lists of these, and tables of numbers, by name.
-
-    Returns
-    -------
-    str
-        Text that `read` reads back.
-    """
+    """Write values as TOML; None is left out, and tables come last."""
     plain = {name: value for name, value in values.items() if value is not None}
     lines = [f"{name} = {_value(v)}" for name, v in plain.items() if not isinstance(v, Mapping)]
     for name, table in plain.items():
@@ -42,18 +31,7 @@ def _value(value: Any) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    dict
-        Its values.
-    """
+    """Read a TOML file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -20,22 +20,7 @@ class RunError(AuguryError, RuntimeError):
 
 
 def choose(what: str, given: str, options: Iterable[str]) -> str:
-    """Return `given` if it is one of `options`; otherwise raise an error that suggests the nearest.
-
-    Parameters
-    ----------
-    what
-        What is being chosen, as the user knows it: "method", "data set", "generator".
-    given
-        What came.
-    options
-        What would do.
-
-    Returns
-    -------
-    str
-        `given`, unchanged.
-    """
+    """Return `given` if it is one of `options`; otherwise raise an error that suggests the nearest."""
     known = sorted(options)
     if given in known:
         return given

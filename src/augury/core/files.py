@@ -10,18 +10,7 @@ from augury.core.errors import RunError
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; move it into place when the block ends well, delete it otherwise.
-
-    Parameters
-    ----------
-    path
-        Where the file shall stand.
-
-    Yields
-    ------
-    Path
-        Where to write it.
-    """
+    """Give a temporary path beside `path`; move it into place when the block ends well, delete it otherwise."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,13 +29,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def check_writable(folder: Path) -> None:
-    """Raise unless files can be written to a folder, or it can be made; nothing is changed.
-
-    Parameters
-    ----------
-    folder
-        The folder.
-    """
+    """Raise unless files can be written to a folder, or it can be made; nothing is changed."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         why = "you may not write to" if there.is_dir() else "there is a file at"
@@ -54,14 +37,6 @@ def check_writable(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all.
-
-    Parameters
-    ----------
-    path
-        Where it shall stand.
-    text
-        Its content.
-    """
+    """Write a text file whole or not at all."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

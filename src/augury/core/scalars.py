@@ -16,18 +16,7 @@ class ScalarBias(nn.Module):
         self.bias = nn.Parameter(torch.zeros(1))
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Add the number.
-
-        Parameters
-        ----------
-        x
-            Any tensor.
-
-        Returns
-        -------
-        Tensor
-            x + b.
-        """
+        """Add the number."""
         return x + self.bias
 
 
@@ -39,16 +28,5 @@ class ScalarScale(nn.Module):
         self.scale = nn.Parameter(torch.ones(1))
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Multiply by the number.
-
-        Parameters
-        ----------
-        x
-            Any tensor.
-
-        Returns
-        -------
-        Tensor
-            x * s.
-        """
+        """Multiply by the number."""
         return x * self.scale

@@ -22,20 +22,7 @@ class Unit:
 
 
 def scaled(symbol: str, per_eta: float) -> Unit:
-    """Return a unit that is a multiple of eta.
-
-    Parameters
-    ----------
-    symbol
-        What follows the number.
-    per_eta
-        How many of the unit one eta is.
-
-    Returns
-    -------
-    Unit
-        The unit.
-    """
+    """Return a unit that is a multiple of eta."""
     return Unit(symbol, lambda eta: eta * per_eta, lambda value: value / per_eta)
 
 
@@ -45,18 +32,7 @@ FACTOR = Unit("factor", math.exp, math.log)
 
 
 def pixels(size: int) -> Unit:
-    """Return pixels of an axis `size` pixels long whose coordinates run from -1 to 1.
-
-    Parameters
-    ----------
-    size
-        Length of the axis in pixels.
-
-    Returns
-    -------
-    Unit
-        The unit.
-    """
+    """Return pixels of an axis `size` pixels long whose coordinates run from -1 to 1."""
     return scaled("px", size / 2)
 
 

@@ -21,13 +21,7 @@ class _PerParameter(Structure):
     """Blocks are parameter tensors; the Jacobian of each is exact."""
 
     def make_blocks(self) -> list[Block]:
-        """Return one block per parameter tensor.
-
-        Returns
-        -------
-        list
-            The blocks.
-        """
+        """Return one block per parameter tensor."""
         return [
             Block(f"{name}.{p}", name, (tensor,))
             for name, layer in self.layers.items()
@@ -35,35 +29,11 @@ class _PerParameter(Structure):
         ]
 
     def inputs(self, tape: Tape) -> Statistics:
-        """Return nothing: every statistic needs the output gradients.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-
-        Returns
-        -------
-        dict
-            Empty.
-        """
+        """Return nothing: every statistic needs the output gradients."""
         return {}
 
     def jacobians(self, tape: Tape, grads: dict[str, list[Tensor]]) -> list[Float[Tensor, "B d"]]:
-        """Return the Jacobian of one column in every block.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-        grads
-            Gradients of that column.
-
-        Returns
-        -------
-        list
-            One matrix per block.
-        """
+        """Return the Jacobian of one column in every block."""
         out: list[Tensor] = []
         for name, layer in self.layers.items():
             out += summed_jacobian(layer, tape.pairs(name, grads), tape.S).values()
@@ -74,75 +44,25 @@ class Diag(_PerParameter):
     """The diagonal of the GGN: H_ii = sum_n (J_n)_i^2."""
 
     def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
-        """Return the squared Jacobians of one column, summed over the batch.
-
-        Parameters
-        ----------
-        tape, grads
-            A recorded pass and the gradients of the column.
-
-        Returns
-        -------
-        dict
-            One vector per block.
-        """
+        """Return the squared Jacobians of one column, summed over the batch."""
         jacobians = self.jacobians(tape, grads)
         return {b.name: J.square().sum(0) for b, J in zip(self.blocks, jacobians, strict=True)}
 
     def decompose(self, totals: Collected, vectors: bool = True) -> list[Tensor]:
-        """Return the diagonals: nothing is to be done.
-
-        Parameters
-        ----------
-        totals
-            Statistics summed over the data.
-        vectors
-            Makes no difference here.
-
-        Returns
-        -------
-        list
-            One vector per block.
-        """
+        """Return the diagonals: nothing is to be done."""
         return [totals[block.name] for block in self.blocks]
 
     def logdet(
         self, spectrum: list[Tensor], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
     ) -> Float[Tensor, ""]:
-        """Return the sum of log(scale * h + delta).
-
-        Parameters
-        ----------
-        spectrum
-            The diagonals.
-        delta, scale
-            Prior precisions; precision of the observation noise.
-
-        Returns
-        -------
-        Tensor
-            The log-determinant.
-        """
+        """Return the sum of log(scale * h + delta)."""
         deltas = self.delta_of_blocks(delta)
         return torch.stack([(scale * h + d).log().sum() for h, d in zip(spectrum, deltas, strict=True)]).sum()
 
     def preconditioner(
         self, spectrum: list[Tensor], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
     ) -> Statistics:
-        """Return scale / (scale * h + delta).
-
-        Parameters
-        ----------
-        spectrum
-            The diagonals.
-        delta, scale
-            Prior precisions; precision of the observation noise.
-
-        Returns
-        -------
-        dict
-            One vector per block.
-        """
+        """Return scale / (scale * h + delta)."""
         rows = zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True)
         return {block.name: scale / (scale * h + d) for block, h, d in rows}
 
@@ -151,13 +71,7 @@ class Full(_PerParameter):
     """The whole GGN, H = sum_n J_n^T J_n over all parameters at once."""
 
     def make_blocks(self) -> list[Block]:
-        """Return one block per parameter tensor, if they are few enough.
-
-        Returns
-        -------
-        list
-            The blocks.
-        """
+        """Return one block per parameter tensor, if they are few enough."""
         blocks = super().make_blocks()
         P = sum(p.numel() for block in blocks for p in block.parameters)
         if P > LARGEST_FULL:
@@ -168,36 +82,12 @@ class Full(_PerParameter):
         return blocks
 
     def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
-        """Return J^T J of one column.
-
-        Parameters
-        ----------
-        tape, grads
-            A recorded pass and the gradients of the column.
-
-        Returns
-        -------
-        dict
-            The matrix "H".
-        """
+        """Return J^T J of one column."""
         J = torch.cat(self.jacobians(tape, grads), dim=1)
         return {"H": J.mT @ J}
 
     def decompose(self, totals: Collected, vectors: bool = True) -> Tensor:
-        """Return the matrix: a Cholesky factor per prior precision serves better than its eigenvalues.
-
-        Parameters
-        ----------
-        totals
-            Statistics summed over the data.
-        vectors
-            Makes no difference here.
-
-        Returns
-        -------
-        Tensor
-            The GGN.
-        """
+        """Return the matrix: a Cholesky factor per prior precision serves better than its eigenvalues."""
         return totals["H"]
 
     def _posterior_precision(self, H: Tensor, delta: Tensor, scale: Tensor) -> Tensor:
@@ -208,39 +98,13 @@ class Full(_PerParameter):
     def logdet(
         self, spectrum: Tensor, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
     ) -> Float[Tensor, ""]:
-        """Return log|scale * H + diag(delta)| by Cholesky.
-
-        Parameters
-        ----------
-        spectrum
-            The GGN.
-        delta, scale
-            Prior precisions; precision of the observation noise.
-
-        Returns
-        -------
-        Tensor
-            The log-determinant.
-        """
+        """Return log|scale * H + diag(delta)| by Cholesky."""
         L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
         return 2 * L.diagonal().log().sum()
 
     def preconditioner(
         self, spectrum: Tensor, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
     ) -> Statistics:
-        """Return scale * (scale * H + diag(delta))^-1.
-
-        Parameters
-        ----------
-        spectrum
-            The GGN.
-        delta, scale
-            Prior precisions; precision of the observation noise.
-
-        Returns
-        -------
-        dict
-            The matrix "H".
-        """
+        """Return scale * (scale * H + diag(delta))^-1."""
         L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
         return {"H": scale * torch.cholesky_inverse(L)}

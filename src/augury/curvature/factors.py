@@ -21,18 +21,7 @@ STRIPS = 4
 
 
 def gram(rows: Float[Tensor, "groups m d"]) -> Float[Tensor, "groups d d"]:
-    """Return the sum of the rows' outer products.
-
-    Parameters
-    ----------
-    rows
-        The rows.
-
-    Returns
-    -------
-    Tensor
-        R^T R.
-    """
+    """Return the sum of the rows' outer products."""
     d = rows.shape[2]
     if d < 64 * STRIPS or rows.requires_grad:
         return rows.mT @ rows
@@ -156,20 +145,7 @@ class _Quadratic(torch.autograd.Function):
 
 
 def quadratic(rows: Rows, matrices: Statistics) -> Float[Tensor, ""]:
-    """Return the sum of r^T M r over all rows of all statistics.
-
-    Parameters
-    ----------
-    rows
-        Rows by statistic; none gives 0.
-    matrices
-        A symmetric matrix for each.
-
-    Returns
-    -------
-    Tensor
-        The sum, differentiable once in the rows.
-    """
+    """Return the sum of r^T M r over all rows of all statistics."""
     total = next(iter(matrices.values())).new_zeros(())
     for key, r in rows.items():
         total = total + _Quadratic.apply(r, matrices[key])

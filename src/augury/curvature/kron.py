@@ -40,13 +40,7 @@ class Kron(Structure):
         return self.prior != "tensor" and len(learned(layer)) == 2
 
     def make_blocks(self) -> list[Block]:
-        """Return the blocks.
-
-        Returns
-        -------
-        list
-            One per layer, or one per parameter where they have prior precisions of their own or are dense.
-        """
+        """Return the blocks."""
         blocks = []
         for name, layer in self.layers.items():
             if is_kronecker(layer) and self._joint(layer):
@@ -56,34 +50,12 @@ class Kron(Structure):
         return blocks
 
     def inputs(self, tape: Tape) -> Statistics:
-        """Return A_l of every layer that has one, and the count n.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-
-        Returns
-        -------
-        dict
-            The statistics "layer/A" and "layer/n".
-        """
+        """Return A_l of every layer that has one, and the count n."""
         rows = self.input_rows(tape)
         return {key: r.mT @ r for key, r in rows.items()} | _counts(rows)
 
     def input_rows(self, tape: Tape) -> Rows:
-        """Return the shared inputs a whose outer products are A_l.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-
-        Returns
-        -------
-        dict
-            Rows [groups, data * positions, D] by statistic.
-        """
+        """Return the shared inputs a whose outer products are A_l."""
         out: Rows = {}
         for name, layer in self.layers.items():
             if not is_kronecker(layer) or "weight" not in learned(layer):
@@ -95,35 +67,11 @@ class Kron(Structure):
         return out
 
     def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
-        """Return G_l of one column.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-        grads
-            Gradients of that column.
-
-        Returns
-        -------
-        dict
-            The statistics "layer/G", or "layer.parameter/G" for dense blocks.
-        """
+        """Return G_l of one column."""
         return {key: r.mT @ r for key, r in self.output_rows(tape, grads).items()}
 
     def output_rows(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Rows:
-        """Return the shared gradients g, or the Jacobians, whose outer products are G_l.
-
-        Parameters
-        ----------
-        tape, grads
-            A recorded pass and the gradients of one column.
-
-        Returns
-        -------
-        dict
-            Rows [groups, data * positions, O] by statistic.
-        """
+        """Return the shared gradients g, or the Jacobians, whose outer products are G_l."""
         out: Rows = {}
         for name, layer in self.layers.items():
             if is_kronecker(layer):
@@ -136,87 +84,26 @@ class Kron(Structure):
         return out
 
     def inner_inputs(self, tape: Tape, preconditioner: Statistics) -> Float[Tensor, ""]:
-        """Return <preconditioner, A> as sum of a^T M a: one product, no outer product and no second one behind it.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-        preconditioner
-            d log|H| / dT.
-
-        Returns
-        -------
-        Tensor
-            The inner product, differentiable once.
-        """
+        """Return <preconditioner, A> as sum of a^T M a: one product, no outer product and no second one behind it."""
         return quadratic(self.input_rows(tape), preconditioner)
 
     def inner_outputs(
         self, tape: Tape, grads: dict[str, list[Tensor]], preconditioner: Statistics
     ) -> Float[Tensor, ""]:
-        """Return <preconditioner, G> of one column as sum of g^T M g.
-
-        Parameters
-        ----------
-        tape, grads
-            A recorded pass and the gradients of the column.
-        preconditioner
-            d log|H| / dT.
-
-        Returns
-        -------
-        Tensor
-            The inner product, differentiable once.
-        """
+        """Return <preconditioner, G> of one column as sum of g^T M g."""
         return quadratic(self.output_rows(tape, grads), preconditioner)
 
     def collect_inputs(self, tape: Tape) -> Collected:
-        """Return what `inputs` returns, as rows.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-
-        Returns
-        -------
-        dict
-            The statistics "layer/A", and "layer/n" as it is.
-        """
+        """Return what `inputs` returns, as rows."""
         rows = self.input_rows(tape)
         return {key: Outer((r,)) for key, r in rows.items()} | _counts(rows)
 
     def collect_outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Collected:
-        """Return what `outputs` returns, as rows.
-
-        Parameters
-        ----------
-        tape, grads
-            A recorded pass and the gradients of one column.
-
-        Returns
-        -------
-        dict
-            The statistics "layer/G".
-        """
+        """Return what `outputs` returns, as rows."""
         return {key: Outer((r,)) for key, r in self.output_rows(tape, grads).items()}
 
     def decompose(self, totals: Collected, vectors: bool = True) -> list[Pair]:
-        """Return the factors of every block in their eigenbases: one eigh per factor.
-
-        Parameters
-        ----------
-        totals
-            Statistics summed over the data.
-        vectors
-            Whether the preconditioner will be wanted, or the log-determinant alone.
-
-        Returns
-        -------
-        list
-            A pair of factors for every block.
-        """
+        """Return the factors of every block in their eigenbases: one eigh per factor."""
         factors = {
             key: T.factor(vectors) if isinstance(T, Outer) else Factor.of(T, vectors)
             for key, T in totals.items()
@@ -237,40 +124,14 @@ class Kron(Structure):
     def logdet(
         self, spectrum: list[Pair], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
     ) -> Float[Tensor, ""]:
-        """Return log|scale * GGN + delta|.
-
-        Parameters
-        ----------
-        spectrum
-            The factors in their eigenbases.
-        delta, scale
-            Prior precisions; precision of the observation noise.
-
-        Returns
-        -------
-        Tensor
-            The log-determinant, differentiable in delta and scale.
-        """
+        """Return log|scale * GGN + delta|."""
         deltas = self.delta_of_blocks(delta)
         return torch.stack([p.logdet(d, scale) for p, d in zip(spectrum, deltas, strict=True)]).sum()
 
     def preconditioner(
         self, spectrum: list[Pair], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
     ) -> Statistics:
-        """Return d log|H| / dA and d log|H| / dG for every block.
-
-        Parameters
-        ----------
-        spectrum
-            The factors in their eigenbases.
-        delta, scale
-            Prior precisions; precision of the observation noise.
-
-        Returns
-        -------
-        dict
-            A matrix for every statistic.
-        """
+        """Return d log|H| / dA and d log|H| / dG for every block."""
         out: Statistics = {}
         for block, pair, d in zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True):
             inverse = scale / (scale * pair.eigenvalues() + d)  # [groups, D, O]

@@ -30,18 +30,7 @@ LAYERS: tuple[type[nn.Module], ...] = (nn.Linear, *_CONVS, *_NORMS, ScalarBias, 
 
 
 def learned(module: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters of the module itself (not its children) that are to be learned.
-
-    Parameters
-    ----------
-    module
-        Any module.
-
-    Returns
-    -------
-    dict
-        Tensors by name; the frozen ones count as constants.
-    """
+    """Return the parameters of the module itself (not its children) that are to be learned."""
     return {name: p for name, p in module.named_parameters(recurse=False) if p.requires_grad}
 
 
@@ -50,60 +39,20 @@ def is_covered(module: nn.Module) -> bool:
 
     A subclass with a forward of its own is not covered, nor is a layer whose weight is computed from other
     parameters (weight normalisation, pruning).
-
-    Parameters
-    ----------
-    module
-        Any module.
-
-    Returns
-    -------
-    bool
-        The answer.
     """
     known = any(isinstance(module, kind) and type(module).forward is kind.forward for kind in LAYERS)
     return known and set(dict(module.named_parameters(recurse=False))) <= {"weight", "bias", "scale"}
 
 
 def is_kronecker(module: nn.Module) -> bool:
-    """Return whether the layer is a linear map with Kronecker factors (else its block is dense).
-
-    Parameters
-    ----------
-    module
-        A covered layer.
-
-    Returns
-    -------
-    bool
-        The answer.
-    """
+    """Return whether the layer is a linear map with Kronecker factors (else its block is dense)."""
     return isinstance(module, (nn.Linear, *_CONVS))
 
 
 def shared_inputs(
     layer: Any, a: Float[Tensor, "R ..."], S: int, positions: str, joint_bias: bool
 ) -> Float[Tensor, "B P groups D"]:
-    """Return the inputs of a linear or convolutional layer, averaged over copies (and over positions: reduce).
-
-    Parameters
-    ----------
-    layer
-        The layer.
-    a
-        Its inputs, S rows per datum.
-    S
-        Copies per datum.
-    positions
-        "reduce" or "expand".
-    joint_bias
-        Whether to append a 1 for the bias.
-
-    Returns
-    -------
-    Tensor
-        The shared inputs.
-    """
+    """Return the inputs of a linear or convolutional layer, averaged over copies (and over positions: reduce)."""
     mean = a.unflatten(0, (-1, S)).mean(1) if S > 1 else a
     if isinstance(layer, nn.Linear):
         rows = mean.reshape(len(mean), -1, 1, layer.in_features)
@@ -118,24 +67,7 @@ def shared_inputs(
 def shared_gradients(
     layer: Any, g: Float[Tensor, "R ..."], S: int, positions: str
 ) -> Float[Tensor, "B P groups O"]:
-    """Return the gradients in the layer's outputs, summed over copies (and over positions: reduce).
-
-    Parameters
-    ----------
-    layer
-        The layer.
-    g
-        Gradients of the averaged output, S rows per datum.
-    S
-        Copies per datum.
-    positions
-        "reduce" or "expand".
-
-    Returns
-    -------
-    Tensor
-        The shared gradients.
-    """
+    """Return the gradients in the layer's outputs, summed over copies (and over positions: reduce)."""
     groups = getattr(layer, "groups", 1)
     g = g.unflatten(0, (-1, S))
     if isinstance(layer, nn.Linear):
@@ -183,22 +115,7 @@ def _normalised(layer: Any, a: Tensor) -> Tensor:
 
 
 def jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> dict[str, Float[Tensor, "B d"]]:
-    """Return the exact Jacobian of <column, f> in each learned parameter of the layer, one row per datum.
-
-    Parameters
-    ----------
-    layer
-        A covered layer.
-    a, g
-        Its inputs, and the gradients in its outputs.
-    S
-        Copies per datum.
-
-    Returns
-    -------
-    dict
-        One matrix per parameter that is not frozen, by its name.
-    """
+    """Return the exact Jacobian of <column, f> in each learned parameter of the layer, one row per datum."""
     kind: Callable[[nn.Module, Tensor, Tensor, int], list[Tensor]]
     kind = _linear_jacobian if is_kronecker(layer) else _norm_jacobian
     if isinstance(layer, (ScalarBias, ScalarScale)):
@@ -210,22 +127,7 @@ def jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> dict[str, Float[
 def summed_jacobian(
     layer: nn.Module, pairs: Iterable[tuple[Tensor, Tensor]], S: int
 ) -> dict[str, Float[Tensor, "B d"]]:
-    """Return the exact Jacobian in each learned parameter of a layer, summed over its calls.
-
-    Parameters
-    ----------
-    layer
-        A covered layer.
-    pairs
-        Inputs, and gradients in the outputs, of every call.
-    S
-        Copies per datum.
-
-    Returns
-    -------
-    dict
-        One matrix per parameter that is not frozen, by its name.
-    """
+    """Return the exact Jacobian in each learned parameter of a layer, summed over its calls."""
     total: dict[str, Tensor] = {}
     for a, g in pairs:
         for name, J in jacobian(layer, a, g, S).items():

@@ -28,15 +28,7 @@ Subset = Int[Tensor, " _"]
 
 
 class Precisions:
-    """Which prior precision each trainable parameter of a network has.
-
-    Parameters
-    ----------
-    net
-        The network.
-    prior
-        How the prior precision is shared: one of `PRIORS`.
-    """
+    """Which prior precision each trainable parameter of a network has."""
 
     def __init__(self, net: nn.Module, prior: str = "scalar") -> None:
         self.prior = choose("prior", prior, PRIORS)
@@ -54,36 +46,14 @@ class Precisions:
         return parameter.rpartition(".")[0] if self.prior == "layer" else parameter
 
     def gathered(self, grams: Mapping[str, Float[Tensor, "n n"]]) -> Float[Tensor, "L n n"]:
-        """Return Q_l for every prior precision from the Gram matrices of single parameters.
-
-        Parameters
-        ----------
-        grams
-            Gram matrix by name of parameter.
-
-        Returns
-        -------
-        Tensor
-            The sums, as `names` orders them.
-        """
+        """Return Q_l for every prior precision from the Gram matrices of single parameters."""
         per_precision: list[list[Tensor]] = [[] for _ in self.names]
         for name, gram in grams.items():
             per_precision[self.index[name]].append(gram)
         return torch.stack([torch.stack(same).sum(0) for same in per_precision])
 
     def penalty(self, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
-        """Return theta^T P theta / 2.
-
-        Parameters
-        ----------
-        delta
-            The precisions, as `names` orders them.
-
-        Returns
-        -------
-        Tensor
-            The penalty, differentiable in delta.
-        """
+        """Return theta^T P theta / 2."""
         if len(delta) != len(self.names):
             raise InputError(
                 f"prior='{self.prior}' has {len(self.names)} precisions ({', '.join(self.names)}); got {len(delta)}. "
@@ -95,15 +65,7 @@ class Precisions:
 
 
 class Kernel(ABC):
-    """A way to the Gram matrices of a network's Jacobian; a final class per file.
-
-    Parameters
-    ----------
-    net
-        The network; it must give every row its own output, with no randomness of its own.
-    precisions
-        Who shares a prior precision.
-    """
+    """A way to the Gram matrices of a network's Jacobian; a final class per file."""
 
     def __init__(self, net: nn.Module, precisions: Precisions) -> None:
         self.net, self.precisions = net, precisions
@@ -112,90 +74,28 @@ class Kernel(ABC):
     def group(
         self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
     ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
-        """Return the averaged outputs of a group of data and, for each subset of columns, the Q_l.
-
-        Parameters
-        ----------
-        views
-            S copies of each datum, side by side.
-        S
-            Copies per datum.
-        root
-            The columns of the root of Lambda at the outputs.
-        subsets
-            Columns to look at together; n = M * m pairs each.
-        graph
-            Whether the results shall be differentiable in the views.
-
-        Returns
-        -------
-        tuple
-            f_hat, and one stack of Gram matrices (in double precision) per subset.
-        """
+        """Return the averaged outputs of a group of data and, for each subset of columns, the Q_l."""
 
 
 def unit_columns(subset: Subset, f: Float[Tensor, "M C"]) -> Float[Tensor, "m C"]:
-    """Return the unit vectors that pick the columns of a subset.
-
-    Parameters
-    ----------
-    subset
-        Indices of columns.
-    f
-        Gives their number, dtype and device.
-
-    Returns
-    -------
-    Tensor
-        One row per column.
-    """
+    """Return the unit vectors that pick the columns of a subset."""
     return F.one_hot(subset.to(f.device), f.shape[-1]).to(f)
 
 
 def gram(rows: Float[Tensor, "n ..."], columns: int = 2**17) -> Float[Tensor, "n n"]:
-    """Return rows rows^T in double precision, which keeps it positive semi-definite to rounding.
-
-    Parameters
-    ----------
-    rows
-        One row per pair; further axes are flattened.
-    columns
-        How many columns are converted at a time: bounds the memory of the conversion.
-
-    Returns
-    -------
-    Tensor
-        The Gram matrix.
-    """
+    """Return rows rows^T in double precision, which keeps it positive semi-definite to rounding."""
     parts = [part.double() for part in rows.flatten(1).split(columns, dim=1)]
     return torch.stack([part @ part.mT for part in parts]).sum(0)
 
 
 def log_det(kernel: Float[Tensor, "n n"]) -> Float[Tensor, ""]:
-    """Return log|I + kernel|.
-
-    Parameters
-    ----------
-    kernel
-        A positive semi-definite matrix.
-
-    Returns
-    -------
-    Tensor
-        The log-determinant, by Cholesky.
-    """
+    """Return log|I + kernel|."""
     eye = torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
     return 2 * torch.linalg.cholesky(eye + kernel).diagonal().log().sum()
 
 
 def refuse_dropout(net: nn.Module) -> None:
-    """Raise if the network drops activations at random: its Jacobian would belong to no one function.
-
-    Parameters
-    ----------
-    net
-        The network.
-    """
+    """Raise if the network drops activations at random: its Jacobian would belong to no one function."""
     for name, module in net.named_modules():
         chance = 0.0
         if isinstance(module, nn.modules.dropout._DropoutNd):

@@ -24,17 +24,7 @@ LARGEST_JACOBIAN = 2**30
 
 
 class Exact(Kernel):
-    """The kernel of any network.
-
-    Parameters
-    ----------
-    net
-        A network that torch.func can differentiate.
-    precisions
-        Who shares a prior precision.
-    chunk
-        Data in one call of the network.
-    """
+    """The kernel of any network."""
 
     def __init__(self, net: nn.Module, precisions: Precisions, chunk: int = 32) -> None:
         super().__init__(net, precisions)
@@ -43,24 +33,7 @@ class Exact(Kernel):
     def group(
         self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
     ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
-        """Return the averaged outputs and the Gram matrices of a group.
-
-        Parameters
-        ----------
-        views, S
-            S copies of each datum, side by side.
-        root
-            The columns of the root of Lambda at the outputs.
-        subsets
-            Columns to look at together.
-        graph
-            Whether the results shall be differentiable in the views.
-
-        Returns
-        -------
-        tuple
-            f_hat, and one stack of Gram matrices per subset.
-        """
+        """Return the averaged outputs and the Gram matrices of a group."""
         views = views.unflatten(0, (-1, S))
         self._check_size(len(views) * max(len(subset) for subset in subsets))
         results = [

@@ -23,15 +23,7 @@ Gradients = list[dict[str, list[Tensor]]]
 
 
 class Reduced(Kernel):
-    """The kernel of the covered layers.
-
-    Parameters
-    ----------
-    net
-        A network of covered layers.
-    precisions
-        Who shares a prior precision.
-    """
+    """The kernel of the covered layers."""
 
     def __init__(self, net: nn.Module, precisions: Precisions) -> None:
         super().__init__(net, precisions)
@@ -40,24 +32,7 @@ class Reduced(Kernel):
     def group(
         self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
     ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
-        """Return the averaged outputs and the Gram matrices of a group.
-
-        Parameters
-        ----------
-        views, S
-            S copies of each datum, side by side.
-        root
-            The columns of the root of Lambda at the outputs.
-        subsets
-            Columns to look at together.
-        graph
-            Whether the results shall be differentiable in the views.
-
-        Returns
-        -------
-        tuple
-            f_hat, and one stack of Gram matrices per subset.
-        """
+        """Return the averaged outputs and the Gram matrices of a group."""
         tape = record(self.net, views, S, self.layers)
         f = tape.f if graph else tape.f.detach()
         last = int(subsets[-1][-1])

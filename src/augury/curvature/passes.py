@@ -16,38 +16,12 @@ MOST_ROWS = 2000
 
 
 def rows_per_pass(net: nn.Module, x: Float[Tensor, "R ..."]) -> int:
-    """Return a good number of rows for one pass with a graph.
-
-    Parameters
-    ----------
-    net
-        The network; it is run on one row, in evaluation mode.
-    x
-        Inputs; the first is used.
-
-    Returns
-    -------
-    int
-        At least 1, at most `MOST_ROWS`.
-    """
+    """Return a good number of rows for one pass with a graph."""
     return max(1, min(MOST_ROWS, ACTIVATIONS // max(1, activations(net, x))))
 
 
 def activations(net: nn.Module, x: Float[Tensor, "R ..."]) -> int:
-    """Return how many numbers the modules without children give for one row.
-
-    Parameters
-    ----------
-    net
-        The network; it is run on one row, in evaluation mode.
-    x
-        Inputs; the first is used.
-
-    Returns
-    -------
-    int
-        The count.
-    """
+    """Return how many numbers the modules without children give for one row."""
     counts: list[int] = []
 
     def count(module: nn.Module, inputs: object, output: object) -> None:

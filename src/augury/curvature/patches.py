@@ -18,20 +18,7 @@ def _padded(conv: Any, x: Tensor) -> Tensor:
 
 
 def patches(conv: Any, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B P groups D"]:
-    """Return every patch, flattened in the order of the kernel's weights.
-
-    Parameters
-    ----------
-    conv
-        A convolution of any dimension.
-    x
-        Its inputs.
-
-    Returns
-    -------
-    Tensor
-        The patches, one row per output position.
-    """
+    """Return every patch, flattened in the order of the kernel's weights."""
     n = len(conv.kernel_size)
     x = _padded(conv, x)
     for axis, (k, s, d) in enumerate(zip(conv.kernel_size, conv.stride, conv.dilation, strict=True), start=2):
@@ -48,20 +35,7 @@ def _selection(k: int, s: int, d: int, size: int, like: Tensor) -> Tensor:
 
 
 def mean_patches(conv: Any, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B groups D"]:
-    """Return the mean of the patches over all positions.
-
-    Parameters
-    ----------
-    conv
-        A convolution of any dimension.
-    x
-        Its inputs.
-
-    Returns
-    -------
-    Tensor
-        The mean patch of every input, flattened in the order of the kernel's weights.
-    """
+    """Return the mean of the patches over all positions."""
     x = _padded(conv, x)
     for k, s, d in zip(conv.kernel_size, conv.stride, conv.dilation, strict=True):
         # The first spatial axis is always contracted; its kernel axis goes to the end, so the order is kept.

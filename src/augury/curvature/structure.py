@@ -41,17 +41,7 @@ class Block:
 
 
 class Structure(ABC):
-    """One structure of H for one network; a final class per file.
-
-    Parameters
-    ----------
-    layers
-        The network's layers, from `covered_layers`.
-    prior
-        How the prior precision is shared: one of `PRIORS`.
-    positions
-        What to do with the positions of a convolution or sequence: "reduce" or "expand".
-    """
+    """One structure of H for one network; a final class per file."""
 
     def __init__(
         self, layers: dict[str, nn.Module], prior: str = "scalar", positions: str = "reduce"
@@ -74,33 +64,11 @@ class Structure(ABC):
         """Return the statistics of one column of the output curvature; they add up over columns."""
 
     def collect_inputs(self, tape: Tape) -> Collected:
-        """Return the statistics of `inputs` in the form that `decompose` likes best.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-
-        Returns
-        -------
-        dict
-            What can be added up over data and scaled.
-        """
+        """Return the statistics of `inputs` in the form that `decompose` likes best."""
         return self.inputs(tape)
 
     def collect_outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Collected:
-        """Return the statistics of `outputs` in the form that `decompose` likes best.
-
-        Parameters
-        ----------
-        tape, grads
-            A recorded pass and the gradients of one column.
-
-        Returns
-        -------
-        dict
-            What can be added up over data and columns, and scaled.
-        """
+        """Return the statistics of `outputs` in the form that `decompose` likes best."""
         return self.outputs(tape, grads)
 
     @abstractmethod
@@ -120,39 +88,13 @@ class Structure(ABC):
         """Return d log|H| / dT for every statistic T."""
 
     def inner_inputs(self, tape: Tape, preconditioner: Statistics) -> Float[Tensor, ""]:
-        """Return the inner product of the preconditioner with the statistics of `inputs`.
-
-        Parameters
-        ----------
-        tape
-            A recorded pass.
-        preconditioner
-            d log|H| / dT.
-
-        Returns
-        -------
-        Tensor
-            The inner product, differentiable in what is behind the tape.
-        """
+        """Return the inner product of the preconditioner with the statistics of `inputs`."""
         return inner(self.inputs(tape), preconditioner)
 
     def inner_outputs(
         self, tape: Tape, grads: dict[str, list[Tensor]], preconditioner: Statistics
     ) -> Float[Tensor, ""]:
-        """Return the inner product of the preconditioner with the statistics of `outputs`.
-
-        Parameters
-        ----------
-        tape, grads
-            A recorded pass and the gradients of one column.
-        preconditioner
-            d log|H| / dT.
-
-        Returns
-        -------
-        Tensor
-            The inner product, differentiable in what is behind the tape.
-        """
+        """Return the inner product of the preconditioner with the statistics of `outputs`."""
         return inner(self.outputs(tape, grads), preconditioner)
 
     @property
@@ -168,18 +110,7 @@ class Structure(ABC):
         return list(dict.fromkeys(b.layer if self.prior == "layer" else b.name for b in self.blocks))
 
     def delta_of_blocks(self, delta: Float[Tensor, " L"]) -> list[Float[Tensor, ""]]:
-        """Return the prior precision of each block.
-
-        Parameters
-        ----------
-        delta
-            The precisions, as `delta_names` orders them.
-
-        Returns
-        -------
-        list
-            One number per block.
-        """
+        """Return the prior precision of each block."""
         if len(delta) != self.n_delta:
             raise InputError(
                 f"prior='{self.prior}' has {self.n_delta} precisions for this network; got {len(delta)}. "
@@ -191,18 +122,7 @@ class Structure(ABC):
         return [delta[index[b.layer if self.prior == "layer" else b.name]] for b in self.blocks]
 
     def log_prior(self, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
-        """Return log p(theta) without its 2 pi: that of the Laplace determinant cancels it.
-
-        Parameters
-        ----------
-        delta
-            The precisions.
-
-        Returns
-        -------
-        Tensor
-            sum over blocks of (P log delta - delta |theta|^2) / 2, differentiable in delta.
-        """
+        """Return log p(theta) without its 2 pi: that of the Laplace determinant cancels it."""
         terms = []
         for block, d in zip(self.blocks, self.delta_of_blocks(delta), strict=True):
             theta = torch.cat([p.detach().flatten() for p in block.parameters]).to(delta)
@@ -211,18 +131,7 @@ class Structure(ABC):
 
 
 def added(parts: Sequence[Collected]) -> Collected:
-    """Return the sum of statistics, entry by entry.
-
-    Parameters
-    ----------
-    parts
-        Statistics with the same or different entries.
-
-    Returns
-    -------
-    dict
-        Their sum.
-    """
+    """Return the sum of statistics, entry by entry."""
     total: Collected = {}
     for part in parts:
         for name, value in part.items():
@@ -231,20 +140,7 @@ def added(parts: Sequence[Collected]) -> Collected:
 
 
 def inner(statistics: Statistics, preconditioner: Statistics) -> Float[Tensor, ""]:
-    """Return the inner product of statistics with their part of the preconditioner.
-
-    Parameters
-    ----------
-    statistics
-        Any of the statistics; none gives 0.
-    preconditioner
-        A gradient for each of them.
-
-    Returns
-    -------
-    Tensor
-        sum of the products of all entries.
-    """
+    """Return the inner product of statistics with their part of the preconditioner."""
     total = next(iter(preconditioner.values())).new_zeros(())
     for name, T in statistics.items():
         if name in preconditioner:

@@ -46,22 +46,7 @@ class Tape:
     def gradients(
         self, column: Float[Tensor, "B C"], create_graph: bool, retain: bool
     ) -> dict[str, list[Tensor]]:
-        """Return the gradient of <column, f> in every layer's outputs.
-
-        Parameters
-        ----------
-        column
-            What to multiply the averaged outputs with: one column of a square root of Lambda.
-        create_graph
-            Whether the gradients shall be differentiable in turn.
-        retain
-            Whether the pass will be used for another column.
-
-        Returns
-        -------
-        dict
-            One gradient per call, by layer.
-        """
+        """Return the gradient of <column, f> in every layer's outputs."""
         options = {"create_graph": create_graph, "retain_graph": retain}
         # A layer whose output nobody uses has the gradient zero.
         found = torch.autograd.grad(self.f, self.z, column, materialize_grads=True, **options)
@@ -69,38 +54,12 @@ class Tape:
         return {name: [next(grads) for _ in calls] for name, calls in self.calls.items()}
 
     def pairs(self, name: str, grads: dict[str, list[Tensor]]) -> list[tuple[Tensor, Tensor]]:
-        """Return what every call of one layer saw, with the gradient in what it gave.
-
-        Parameters
-        ----------
-        name
-            The layer.
-        grads
-            What `gradients` returned.
-
-        Returns
-        -------
-        list
-            Inputs and gradients, call by call.
-        """
+        """Return what every call of one layer saw, with the gradient in what it gave."""
         return [(call.a, g) for call, g in zip(self.calls[name], grads[name], strict=True)]
 
 
 def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[str, nn.Module]:
-    """Return the layers whose trainable parameters make up the network, or raise naming the one that is not covered.
-
-    Parameters
-    ----------
-    net
-        The network.
-    only
-        Names of the layers to keep; the others count as constants.
-
-    Returns
-    -------
-    dict
-        Layers by name.
-    """
+    """Return the layers whose trainable parameters make up the network, or raise naming the one that is not covered."""
     found = {name: module for name, module in net.named_modules() if learned(module)}
     layers = {choose("layer", name, found): found[name] for name in only} if only is not None else found
     for name, module in layers.items():
@@ -133,11 +92,6 @@ def refuse_batch_coupling(net: nn.Module) -> None:
     """Raise if the network holds a BatchNorm that looks at its batch: one datum's output would depend on the others.
 
     It does so in training mode, and always if it keeps no running statistics.
-
-    Parameters
-    ----------
-    net
-        The network.
     """
     for name, module in net.named_modules():
         if not isinstance(module, nn.modules.batchnorm._BatchNorm):
@@ -151,24 +105,7 @@ def refuse_batch_coupling(net: nn.Module) -> None:
 
 
 def record(net: nn.Module, rows: Float[Tensor, "R ..."], S: int, layers: dict[str, nn.Module]) -> Tape:
-    """Run the network on B * S rows and keep the inputs and outputs of `layers`.
-
-    Parameters
-    ----------
-    net
-        The network.
-    rows
-        S copies of each datum, side by side.
-    S
-        Copies per datum.
-    layers
-        What to keep, from `covered_layers`.
-
-    Returns
-    -------
-    Tape
-        The pass.
-    """
+    """Run the network on B * S rows and keep the inputs and outputs of `layers`."""
     refuse_batch_coupling(net)
     protect = any(getattr(module, "inplace", False) for module in net.modules())
     tape = _run(net, rows, S, layers, protect)
@@ -217,20 +154,7 @@ def _run(net: nn.Module, rows: Tensor, S: int, layers: dict[str, nn.Module], pro
 
 
 def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
-    """Return the name of the covered layer that is called last in a forward pass.
-
-    Parameters
-    ----------
-    net
-        The network.
-    rows
-        A few inputs.
-
-    Returns
-    -------
-    str
-        The layer's name.
-    """
+    """Return the name of the covered layer that is called last in a forward pass."""
     order: list[str] = []
     found: Iterable[tuple[str, nn.Module]] = (
         (name, module) for name, module in net.named_modules() if learned(module) and is_covered(module)

@@ -16,28 +16,7 @@ def read_arrays(
     class_names: tuple[str, ...] = (),
     source: str = "arrays",
 ) -> Dataset:
-    """Make a data set of arrays.
-
-    Parameters
-    ----------
-    pair
-        Inputs and labels (or regression targets): numpy arrays, tensors or lists.
-    options
-        Task and split.
-    test
-        The same for the test set; None to split.
-    kind
-        What the inputs are; inferred from their shape where None (see `pixels.infer_kind`).
-    class_names
-        Names of the classes, where labels are indices into them.
-    source
-        Where the arrays come from.
-
-    Returns
-    -------
-    Dataset
-        The record.
-    """
+    """Make a data set of arrays."""
     x, y = map(as_array, pair)
     kind = infer_kind(x, kind)
     train = Part(to_inputs(x, kind), y)

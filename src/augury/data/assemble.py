@@ -46,28 +46,7 @@ def assemble(
     source: str,
     class_names: tuple[str, ...] = (),
 ) -> Dataset:
-    """Encode the labels, split where there is no test set, and check everything.
-
-    Parameters
-    ----------
-    train
-        The training set, or everything.
-    test
-        The test set; None to split `train`.
-    options
-        Task and split.
-    kind
-        What the inputs are.
-    source
-        Where they came from.
-    class_names
-        Names of the classes, where the source has them.
-
-    Returns
-    -------
-    Dataset
-        The record.
-    """
+    """Encode the labels, split where there is no test set, and check everything."""
     _check(train, test, source)
     task = infer_task(train.y, options.task)
     y, y_test, names = _targets(task, train.y, train.y[:0] if test is None else test.y, class_names)

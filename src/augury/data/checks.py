@@ -21,17 +21,7 @@ SMALLEST_IMAGE = 4
 
 
 def check_shape(x: Tensor, kind: str, part: str) -> None:
-    """Raise unless the inputs have the shape of their kind.
-
-    Parameters
-    ----------
-    x
-        Inputs.
-    kind
-        A key of `SHAPES`.
-    part
-        "train" or "test", for the message.
-    """
+    """Raise unless the inputs have the shape of their kind."""
     shape = list(x.shape)
     fits = {
         "image": x.ndim == 4,
@@ -52,17 +42,7 @@ def check_shape(x: Tensor, kind: str, part: str) -> None:
 
 
 def check_finite(x: Tensor, part: str, what: str) -> None:
-    """Raise if a value is NaN or infinite, and say in which example.
-
-    Parameters
-    ----------
-    x
-        Inputs or targets.
-    part
-        "train" or "test".
-    what
-        "inputs" or "targets".
-    """
+    """Raise if a value is NaN or infinite, and say in which example."""
     # A sum is finite only if every term is: one quick pass, and a mask of the size of the data only where it is not.
     if not torch.isfinite(x.sum()):
         bad = (~torch.isfinite(x)).reshape(len(x), -1).any(1).nonzero()
@@ -74,15 +54,7 @@ def check_finite(x: Tensor, part: str, what: str) -> None:
 
 
 def check_lengths(x: Sized, y: Sized, part: str) -> None:
-    """Raise unless there is one label for each input.
-
-    Parameters
-    ----------
-    x, y
-        Inputs and labels.
-    part
-        What they are, for the message.
-    """
+    """Raise unless there is one label for each input."""
     if len(x) != len(y):
         raise InputError(
             f"{part}: inputs and labels must be of one length; got {len(x)} and {len(y)}. "
@@ -91,17 +63,7 @@ def check_lengths(x: Sized, y: Sized, part: str) -> None:
 
 
 def check_targets(y: Tensor, task: str, part: str) -> None:
-    """Raise unless the targets fit the task.
-
-    Parameters
-    ----------
-    y
-        Labels [N] or targets [N, D].
-    task
-        "classification" or "regression".
-    part
-        "train" or "test".
-    """
+    """Raise unless the targets fit the task."""
     if task == "classification":
         if y.dtype != torch.int64:
             raise InputError(
@@ -120,17 +82,7 @@ def check_targets(y: Tensor, task: str, part: str) -> None:
 
 
 def check_classes(y: Tensor, n_classes: int, part: str) -> None:
-    """Raise unless every label is one of 0 to n_classes - 1.
-
-    Parameters
-    ----------
-    y
-        Class labels.
-    n_classes
-        How many classes there are.
-    part
-        "train" or "test".
-    """
+    """Raise unless every label is one of 0 to n_classes - 1."""
     if len(y) and not 0 <= int(y.min()) <= int(y.max()) < n_classes:
         raise InputError(
             f"{part}: labels must lie between 0 and {n_classes - 1}, one for each class name; "
@@ -139,19 +91,7 @@ def check_classes(y: Tensor, n_classes: int, part: str) -> None:
 
 
 def check_pair(x: Tensor, y: Tensor, kind: str, task: str, part: str) -> None:
-    """Raise unless inputs and targets of one part fit their kind, their task and each other.
-
-    Parameters
-    ----------
-    x, y
-        Inputs and targets.
-    kind
-        A key of `SHAPES`.
-    task
-        "classification" or "regression".
-    part
-        "train" or "test".
-    """
+    """Raise unless inputs and targets of one part fit their kind, their task and each other."""
     check_lengths(x, y, part)
     if len(x) == 0:
         return

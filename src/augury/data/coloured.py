@@ -29,41 +29,13 @@ DESCRIPTORS = {"digit": (1, 1), "rotation": (0, 1), "colour": (1, 0)}
 
 
 def coloured_rotated(data: Dataset, task: str = "digit", seed: int = 0) -> Dataset:
-    """Return the coloured and rotated images with the labels of one task.
-
-    Parameters
-    ----------
-    data
-        Grey images with class labels.
-    task
-        A key of `DESCRIPTORS`.
-    seed
-        Seed of angles and colours.
-
-    Returns
-    -------
-    Dataset
-        Images [N, 3, H, W]; the same for every task.
-    """
+    """Return the coloured and rotated images with the labels of one task."""
     choose("task", task, DESCRIPTORS)
     return coloured_rotated_tasks(data, seed)[task]
 
 
 def coloured_rotated_tasks(data: Dataset, seed: int = 0) -> dict[str, Dataset]:
-    """Return the three tasks on the same images, whose pixels they share.
-
-    Parameters
-    ----------
-    data
-        Grey images with class labels.
-    seed
-        Seed of angles and colours.
-
-    Returns
-    -------
-    dict
-        A data set for each task. Where the angle does not matter, `planted` says that rotation reaches 90 degrees.
-    """
+    """Return the three tasks on the same images, whose pixels they share."""
     if data.kind != "image" or data.task != "classification" or data.input_shape[0] != 1:
         raise InputError(
             f"coloured-rotated digits are made of grey images [N, 1, H, W] with class labels; "

@@ -22,17 +22,7 @@ class FetchError(AuguryError, RuntimeError):
 
 
 def check_sha256(content: bytes, expected: str, name: str) -> None:
-    """Raise unless the content has the hash that it should have.
-
-    Parameters
-    ----------
-    content
-        What came.
-    expected
-        Its sha256 in hexadecimal.
-    name
-        What it is, for the message.
-    """
+    """Raise unless the content has the hash that it should have."""
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
         raise FetchError(
@@ -41,20 +31,7 @@ def check_sha256(content: bytes, expected: str, name: str) -> None:
 
 
 def download(url: str, progress: Progress = silent) -> bytes:
-    """Return what stands at an address.
-
-    Parameters
-    ----------
-    url
-        http or https.
-    progress
-        Told of every block that arrives.
-
-    Returns
-    -------
-    bytes
-        The content.
-    """
+    """Return what stands at an address."""
     if not url.startswith(("http://", "https://")):
         raise FetchError(f"the address must begin with http:// or https://; got {url}.")
     name, blocks, done = url.rsplit("/", 1)[-1], [], 0
@@ -76,15 +53,7 @@ def download(url: str, progress: Progress = silent) -> bytes:
 
 
 def run_client(command: Sequence[str], folder: Path) -> None:
-    """Run a package client in a folder.
-
-    Parameters
-    ----------
-    command
-        The client and its arguments.
-    folder
-        Where it runs, and leaves its files.
-    """
+    """Run a package client in a folder."""
     line = " ".join(command)
     try:
         done = subprocess.run(
@@ -102,20 +71,7 @@ def run_client(command: Sequence[str], folder: Path) -> None:
 
 
 def single_file(folder: Path, pattern: str) -> Path:
-    """Return the one file that a client left.
-
-    Parameters
-    ----------
-    folder
-        Where it ran.
-    pattern
-        What its name looks like.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Return the one file that a client left."""
     files = sorted(folder.glob(pattern))
     if len(files) != 1:
         raise FetchError(f"the package client must leave one file {pattern}; it left {len(files)}.")

@@ -32,18 +32,7 @@ class Fetched:
 
 
 def content_sha256(arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the sha256 of the bytes of the four arrays, in order.
-
-    Parameters
-    ----------
-    arrays
-        x_train, y_train, x_test, y_test.
-
-    Returns
-    -------
-    str
-        In hexadecimal.
-    """
+    """Return the sha256 of the bytes of the four arrays, in order."""
     total = hashlib.sha256()
     for key in ORDER:
         total.update(np.ascontiguousarray(arrays[key]).data)
@@ -51,24 +40,7 @@ def content_sha256(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def fetch(name: str, *, progress: Progress = silent, url: str | None = None, force: bool = False) -> Fetched:
-    """Obtain a named data set and put it into the cache.
-
-    Parameters
-    ----------
-    name
-        One of `RECIPES`.
-    progress
-        Told how far it is.
-    url
-        Another base address for the official files (a mirror); no other route is then tried.
-    force
-        Whether to fetch it even if it is there.
-
-    Returns
-    -------
-    Fetched
-        Where it is and where it came from.
-    """
+    """Obtain a named data set and put it into the cache."""
     recipe = recipe_of(name)
     target = cache_dir() / recipe.file
     there = find(name)
@@ -89,18 +61,7 @@ def fetch(name: str, *, progress: Progress = silent, url: str | None = None, for
 
 
 def recipe_of(name: str) -> Recipe:
-    """Return how a named set is obtained, or say why it cannot be.
-
-    Parameters
-    ----------
-    name
-        A key of `NAMED`.
-
-    Returns
-    -------
-    Recipe
-        Routes and hash.
-    """
+    """Return how a named set is obtained, or say why it cannot be."""
     entry = NAMED[choose("data set", name, NAMED)]
     if name not in RECIPES:
         there = f"{entry.how}" if entry.how else "it ships with the package, so there is nothing to fetch"

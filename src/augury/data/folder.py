@@ -32,28 +32,7 @@ def read_folder(
     skip_bad: bool = False,
     progress: Progress = silent,
 ) -> Dataset:
-    """Read a folder of images.
-
-    Parameters
-    ----------
-    folder
-        Holds one sub-folder per class, or `train/` and `test/` which do.
-    options
-        Task and split.
-    test
-        A folder of test images, where it is elsewhere.
-    size
-        Height and width to bring the images to.
-    skip_bad
-        Whether to pass over files that cannot be read (they are listed in `Dataset.skipped`) instead of raising.
-    progress
-        Told of every image read.
-
-    Returns
-    -------
-    Dataset
-        Images [N, C, H, W].
-    """
+    """Read a folder of images."""
     inner, inner_test = folder / "train", folder / "test"
     if test is None and inner.is_dir() and inner_test.is_dir():
         test = inner_test
@@ -72,26 +51,7 @@ def read_folder(
 def read_images(
     files: list[Found], colour: bool, size: tuple[int, int], opener: Opener, progress: Progress = silent
 ) -> Part:
-    """Read the pixels of image files.
-
-    Parameters
-    ----------
-    files
-        What to read.
-    colour
-        Three channels, or one.
-    size
-        Height and width.
-    opener
-        Opens the files.
-    progress
-        Told of every image read.
-
-    Returns
-    -------
-    Part
-        Images, class names as labels, files passed over.
-    """
+    """Read the pixels of image files."""
     shape = (len(files), 3 if colour else 1, *size)
     needed = 4 * int(np.prod(shape, dtype=np.int64))
     if needed > LARGEST:

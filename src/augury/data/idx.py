@@ -20,20 +20,7 @@ _UNSIGNED_BYTES = 8
 
 
 def parse_idx(content: bytes, name: str) -> np.ndarray:
-    """Return the array of an idx file, gzipped or not.
-
-    Parameters
-    ----------
-    content
-        The file.
-    name
-        Its name, for the message.
-
-    Returns
-    -------
-    np.ndarray
-        uint8, as many axes as the file says.
-    """
+    """Return the array of an idx file, gzipped or not."""
     if content[:2] == b"\x1f\x8b":
         try:
             content = gzip.decompress(content)
@@ -54,17 +41,6 @@ def parse_idx(content: bytes, name: str) -> np.ndarray:
 
 
 def parse_idx_parts(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
-    """Return the four arrays of an MNIST-like set.
-
-    Parameters
-    ----------
-    files
-        Contents by name; folders before the name and `.gz` after it do not matter.
-
-    Returns
-    -------
-    dict
-        x_train, y_train, x_test, y_test.
-    """
+    """Return the four arrays of an MNIST-like set."""
     by_stem = {name.rsplit("/", 1)[-1].removesuffix(".gz"): content for name, content in files.items()}
     return {part: parse_idx(by_stem[stem], stem) for part, stem in PARTS.items() if stem in by_stem}

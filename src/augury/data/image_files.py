@@ -35,20 +35,7 @@ class Opener:
     """Those passed over."""
 
     def read(self, path: Path, action: Callable[[Image.Image], T]) -> T | None:
-        """Open a file and do something with the picture.
-
-        Parameters
-        ----------
-        path
-            The file.
-        action
-            What to do; it may raise anything, as the decoders of a hundred formats do.
-
-        Returns
-        -------
-        T or None
-            What the action gave; None for a file passed over.
-        """
+        """Open a file and do something with the picture."""
         try:
             with Image.open(path) as picture:
                 return action(picture)
@@ -63,18 +50,7 @@ class Opener:
 
 
 def image_files(folder: Path) -> Iterator[Path]:
-    """Give the files below a folder whose name ends like an image's, in order; hidden ones are left out.
-
-    Parameters
-    ----------
-    folder
-        Where to look.
-
-    Yields
-    ------
-    Path
-        A file.
-    """
+    """Give the files below a folder whose name ends like an image's, in order; hidden ones are left out."""
     endings = {e for e, name in Image.registered_extensions().items() if name in Image.OPEN}
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in endings and not path.name.startswith(".") and path.is_file():
@@ -82,20 +58,7 @@ def image_files(folder: Path) -> Iterator[Path]:
 
 
 def find_images(folder: Path, opener: Opener) -> list[Found]:
-    """List the images of every class, reading headers only.
-
-    Parameters
-    ----------
-    folder
-        Holds one sub-folder per class.
-    opener
-        Opens the files.
-
-    Returns
-    -------
-    list
-        Files in the order of class and name.
-    """
+    """List the images of every class, reading headers only."""
     classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     if not classes:
         n = sum(1 for _ in image_files(folder))

@@ -114,22 +114,7 @@ def read(
     kind: str | None = None,
     progress: Progress = silent,
 ) -> Dataset:
-    """Find out what a source is and call its reader.
-
-    Parameters
-    ----------
-    source, test
-        As in `load`.
-    options
-        Task and split.
-    skip_bad, size, kind, progress
-        As in `load`; each reader takes what concerns it.
-
-    Returns
-    -------
-    Dataset
-        The record.
-    """
+    """Find out what a source is and call its reader."""
     if isinstance(source, str) and source in NAMED:
         _refuse(test=test, size=size, kind=kind)
         return load_named(source, options)

@@ -23,18 +23,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def parse_table(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read the compressed table.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    tuple
-        Images [N, 28, 28] and labels [N], both uint8.
-    """
+    """Read the compressed table."""
     try:
         text = gzip.decompress(path.read_bytes())
         # Every field ends in a comma or a newline; as one long comma-separated line numpy reads it six times faster.
@@ -46,29 +35,12 @@ def parse_table(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def digest(x: np.ndarray, y: np.ndarray) -> str:
-    """Return the sha256 of images and labels.
-
-    Parameters
-    ----------
-    x, y
-        Images and labels.
-
-    Returns
-    -------
-    str
-        In hexadecimal.
-    """
+    """Return the sha256 of images and labels."""
     return hashlib.sha256(x.tobytes() + y.tobytes()).hexdigest()
 
 
 def mnist5k() -> Arrays:
-    """Return the 5,000 digits, split into 4,000 for training and 1,000 for test.
-
-    Returns
-    -------
-    dict
-        x_train, y_train, x_test, y_test; uint8.
-    """
+    """Return the 5,000 digits, split into 4,000 for training and 1,000 for test."""
     kept = cache_dir() / "mnist5k.npz"
     x, y = _kept(kept) or _parsed(kept)
     train, test = split(y, test_fraction=0.2, seed=0)

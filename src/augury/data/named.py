@@ -22,20 +22,7 @@ NOTES = {
 
 
 def load_named(name: str, options: Options) -> Dataset:
-    """Return a data set known by name.
-
-    Parameters
-    ----------
-    name
-        A key of `NAMED` that has a file or ships with a package.
-    options
-        The task, which must be the set's own where it is given; the split is the set's own.
-
-    Returns
-    -------
-    Dataset
-        The record; `source` says which file it was, where there are several.
-    """
+    """Return a data set known by name."""
     entry = NAMED[choose("data set", name, NAMED)]
     if options.task not in (None, entry.task):
         raise InputError(f"the task of data set '{name}' must be '{entry.task}'; got '{options.task}'.")

@@ -32,28 +32,7 @@ def read_npz(
     class_names: tuple[str, ...] = (),
     source: str | None = None,
 ) -> Dataset:
-    """Read an `.npz` file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    options
-        Task and split.
-    test
-        Another file whose training arrays are the test set.
-    kind
-        What the inputs are; inferred where None.
-    class_names
-        Names of the classes; the file's own where none are given.
-    source
-        Where the data come from; the path where None.
-
-    Returns
-    -------
-    Dataset
-        The record.
-    """
+    """Read an `.npz` file."""
     arrays = open_npz(path)
     layout = _layout(path, arrays)
     train, held_out = layout[:2], layout[2:]
@@ -74,18 +53,7 @@ def read_npz(
 
 
 def open_npz(path: Path) -> dict[str, np.ndarray]:
-    """Return all arrays of a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    dict
-        Arrays by name.
-    """
+    """Return all arrays of a file."""
     try:
         with (
             path.open("rb") as file,

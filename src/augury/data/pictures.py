@@ -35,18 +35,7 @@ class Header:
 
 
 def read_header(picture: Image.Image) -> Header:
-    """Return the size and the colour of a picture without reading its pixels.
-
-    Parameters
-    ----------
-    picture
-        An opened picture.
-
-    Returns
-    -------
-    Header
-        The size as it stands upright, and whether there is colour.
-    """
+    """Return the size and the colour of a picture without reading its pixels."""
     width, height = picture.size
     if picture.getexif().get(_ORIENTATION) in _QUARTER_TURNS:
         width, height = height, width
@@ -54,40 +43,14 @@ def read_header(picture: Image.Image) -> Header:
 
 
 def common_size(headers: Iterable[Header]) -> tuple[int, int]:
-    """Return the most common size, the smallest of these where several are.
-
-    Parameters
-    ----------
-    headers
-        At least one.
-
-    Returns
-    -------
-    tuple
-        Height and width.
-    """
+    """Return the most common size, the smallest of these where several are."""
     counts = Counter((h.height, h.width) for h in headers)
     most = max(counts.values())
     return min(size for size, count in counts.items() if count == most)
 
 
 def to_pixels(picture: Image.Image, colour: bool, size: tuple[int, int] | None = None) -> np.ndarray:
-    """Return a picture's pixels.
-
-    Parameters
-    ----------
-    picture
-        A picture; its pixels are read here.
-    colour
-        Three channels, or one.
-    size
-        Height and width to bring it to; as it is where None.
-
-    Returns
-    -------
-    np.ndarray
-        float32 [C, H, W] in [0, 1].
-    """
+    """Return a picture's pixels."""
     upright = ImageOps.exif_transpose(picture)
     planes = _planes(upright, colour)
     if size is not None and size != planes.shape[1:]:

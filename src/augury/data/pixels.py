@@ -20,18 +20,7 @@ CHANNELS = (1, 3, 4)
 
 
 def as_array(values: Any) -> np.ndarray:
-    """Return a tensor, an array or nested lists as a numpy array of numbers or text.
-
-    Parameters
-    ----------
-    values
-        What the user gave.
-
-    Returns
-    -------
-    np.ndarray
-        The array; no copy where none is needed.
-    """
+    """Return a tensor, an array or nested lists as a numpy array of numbers or text."""
     if isinstance(values, Tensor):
         return (
             values
@@ -53,21 +42,7 @@ def as_array(values: Any) -> np.ndarray:
 
 
 def infer_kind(x: np.ndarray, kind: str | None = None) -> str:
-    """Say what the inputs are, from their shape, unless the user said it.
-
-    Parameters
-    ----------
-    x
-        Inputs.
-    kind
-        What the user said.
-
-    Returns
-    -------
-    str
-        A key of `SHAPES`: four axes are images; three are points if the last is 3 long, grey images if they are
-        bytes or square, else signals; two are coordinates if the last is 2 long, else features.
-    """
+    """Say what the inputs are, from their shape, unless the user said it."""
     if kind is not None:
         return choose("kind", kind, SHAPES)
     if x.ndim == 4:
@@ -82,20 +57,7 @@ def infer_kind(x: np.ndarray, kind: str | None = None) -> str:
 
 
 def to_inputs(x: np.ndarray, kind: str) -> Tensor:
-    """Return inputs as a float32 tensor in the layout of their kind.
-
-    Parameters
-    ----------
-    x
-        Numbers.
-    kind
-        A key of `SHAPES`.
-
-    Returns
-    -------
-    Tensor
-        A new tensor; the user's array is left alone.
-    """
+    """Return inputs as a float32 tensor in the layout of their kind."""
     if x.dtype.kind not in "biuf":
         raise InputError(f"inputs must be numbers; got dtype {x.dtype}.")
     values = np.array(x, dtype=np.float32, order="C")
@@ -133,18 +95,7 @@ def _bytes_cast_to_floats(x: np.ndarray) -> bool:
 
 
 def channels_first(x: np.ndarray) -> np.ndarray:
-    """Return images as [N, C, H, W].
-
-    Parameters
-    ----------
-    x
-        Images [N, H, W], [N, H, W, C] or [N, C, H, W].
-
-    Returns
-    -------
-    np.ndarray
-        A view; other shapes come back as they are, for the check to name.
-    """
+    """Return images as [N, C, H, W]."""
     if x.ndim == 3:
         return x[:, None]
     if x.ndim == 4 and x.shape[-1] in CHANNELS and x.shape[1] not in CHANNELS:

@@ -7,10 +7,4 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Say nothing.
-
-    Parameters
-    ----------
-    what, done, total
-        Not used.
-    """
+    """Say nothing."""

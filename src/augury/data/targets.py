@@ -8,21 +8,7 @@ TASKS = ("classification", "regression")
 
 
 def infer_task(y: np.ndarray, task: str | None = None) -> str:
-    """Say what the task is, from the labels, unless the user said it.
-
-    Parameters
-    ----------
-    y
-        Labels or targets.
-    task
-        What the user said.
-
-    Returns
-    -------
-    str
-        "regression" for floats with two or more axes; "classification" for integers, text, and floats that are
-        whole numbers. A single column of other floats is refused: it may be either a mistake or a regression.
-    """
+    """Say what the task is, from the labels, unless the user said it."""
     if task is not None:
         return choose("task", task, TASKS)
     if y.dtype.kind == "f":
@@ -44,18 +30,7 @@ def _whole(y: np.ndarray) -> np.ndarray:
 
 
 def class_labels(y: np.ndarray) -> np.ndarray:
-    """Return class labels as a flat array of integers or text.
-
-    Parameters
-    ----------
-    y
-        Labels [N] or [N, 1].
-
-    Returns
-    -------
-    np.ndarray
-        The labels [N].
-    """
+    """Return class labels as a flat array of integers or text."""
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
@@ -74,18 +49,6 @@ def encode(
     """Return class indices from 0, and the name of each class.
 
     Integers with names given are indices already. Otherwise the classes are the distinct labels in their order.
-
-    Parameters
-    ----------
-    y_train, y_test
-        Labels [N], integers or text.
-    names
-        Names of the classes, where the source has them.
-
-    Returns
-    -------
-    tuple
-        Training indices, test indices, names.
     """
     text = y_train.dtype.kind == "U"
     if len(y_test) and (y_test.dtype.kind == "U") != text:
@@ -107,18 +70,7 @@ def encode(
 
 
 def regression_targets(y: np.ndarray) -> np.ndarray:
-    """Return targets as float32 [N, D].
-
-    Parameters
-    ----------
-    y
-        Numbers [N] or [N, ...].
-
-    Returns
-    -------
-    np.ndarray
-        One row per example.
-    """
+    """Return targets as float32 [N, D]."""
     if y.dtype.kind not in "biuf":
         raise InputError(f"regression targets must be numbers; got dtype {y.dtype}.")
     return np.array(y, dtype=np.float32).reshape(len(y), -1) if y.size else np.zeros((len(y), 1), np.float32)

@@ -33,28 +33,7 @@ def read_torch_dataset(
     size: tuple[int, int] | None = None,
     progress: Progress = silent,
 ) -> Dataset:
-    """Read every example of a map-style data set.
-
-    Parameters
-    ----------
-    data
-        Has a length and gives an example for each index.
-    options
-        Task and split.
-    test
-        Another such, for the test set.
-    kind
-        What the inputs are; inferred where None.
-    size
-        Height and width to bring pictures to.
-    progress
-        Told of every example read.
-
-    Returns
-    -------
-    Dataset
-        The record.
-    """
+    """Read every example of a map-style data set."""
     xs, ys, label_key = examples(data, progress)
     colour = False
     if isinstance(xs[0], Image.Image):
@@ -75,20 +54,7 @@ def read_torch_dataset(
 
 
 def examples(data: Any, progress: Progress = silent) -> tuple[list[Any], list[Any], str]:
-    """Return the inputs and the labels of every example.
-
-    Parameters
-    ----------
-    data
-        A map-style data set.
-    progress
-        Told of every example read.
-
-    Returns
-    -------
-    tuple
-        Inputs, labels, and the name under which a dictionary keeps the label ("" for pairs).
-    """
+    """Return the inputs and the labels of every example."""
     if len(data) == 0:
         raise InputError(f"the data set ({type(data).__name__}) must hold at least one example; it is empty.")
     xs, ys, label_key = [], [], ""
@@ -137,20 +103,7 @@ def _labels(ys: list[Any]) -> np.ndarray:
 
 
 def class_names(data: Any, label_key: str) -> tuple[str, ...]:
-    """Return the names of the classes, where the data set tells them.
-
-    Parameters
-    ----------
-    data
-        A map-style data set: torchvision's keep `classes`, Hugging Face's `features[label].names`.
-    label_key
-        The name under which an example keeps its label.
-
-    Returns
-    -------
-    tuple
-        Names, or nothing.
-    """
+    """Return the names of the classes, where the data set tells them."""
     features = getattr(data, "features", None)
     if label_key and isinstance(features, Mapping):
         return tuple(map(str, getattr(features.get(label_key), "names", None) or ()))

@@ -28,24 +28,7 @@ ROTATIONS = (0.0, 45.0, 90.0, 180.0)
 def toy(
     rotation: float = 180.0, n: int = 200, n_test: int = 1000, noise: float = 0.1, seed: int = 0
 ) -> Dataset:
-    """Return a two-class problem in the plane.
-
-    Parameters
-    ----------
-    rotation
-        The planted width in degrees, one of `ROTATIONS`.
-    n, n_test
-        Points for training and for test.
-    noise
-        Standard deviation of the radius.
-    seed
-        Seed of the points.
-
-    Returns
-    -------
-    Dataset
-        Coordinates [N, 2], with the width in `planted`.
-    """
+    """Return a two-class problem in the plane."""
     if rotation not in ROTATIONS:
         widths = ", ".join(f"{w:g}" for w in ROTATIONS)
         raise InputError(f"rotation of the toy data must be one of {widths} degrees; got {rotation}.")

@@ -53,30 +53,7 @@ def load_images(
     skip_bad: bool = False,
     progress: Progress = silent,
 ) -> Images:
-    """Return images, wherever they come from; labels are not looked at.
-
-    Parameters
-    ----------
-    source
-        A named set, a folder, an `.npz` file, an array or tensor of images, or whatever `load` reads.
-    variant
-        A truth to plant in a named set, as in `load`.
-    subset
-        How many to keep, drawn at random.
-    size
-        Height and width to bring the images of a folder to; the most common size where None.
-    seed
-        Seed of subset and variant.
-    skip_bad
-        Whether to pass over files that cannot be read.
-    progress
-        Told how far a long read is.
-
-    Returns
-    -------
-    Images
-        The images, at least two.
-    """
+    """Return images, wherever they come from; labels are not looked at."""
     images = _read(source, variant, size, seed, skip_bad, progress)
     check_shape(images.x, "image", "data")
     check_finite(images.x, "data", "inputs")

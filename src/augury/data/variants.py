@@ -48,18 +48,7 @@ VARIANTS = {
 
 
 def variant_names(name: str) -> list[str]:
-    """Return the single variants that a name stands for.
-
-    Parameters
-    ----------
-    name
-        One of `VARIANTS`, or several joined by "+".
-
-    Returns
-    -------
-    list
-        Their names, in order.
-    """
+    """Return the single variants that a name stands for."""
     parts = [choose("variant", part.strip(), VARIANTS) for part in name.split("+")]
     widths = [width for part in parts for width in VARIANTS[part].planted]
     twice = next((width for width in widths if widths.count(width) > 1), None)
@@ -69,22 +58,7 @@ def variant_names(name: str) -> list[str]:
 
 
 def plant(data: Dataset, name: str, seed: int = 0) -> Dataset:
-    """Return a data set in which every image was transformed once.
-
-    Parameters
-    ----------
-    data
-        Images with class labels.
-    name
-        One of `VARIANTS`, or several joined by "+".
-    seed
-        Seed of the draws; an image's draw depends on it and on the image's place, not on how many follow.
-
-    Returns
-    -------
-    Dataset
-        The variant, with its true widths in `planted`.
-    """
+    """Return a data set in which every image was transformed once."""
     parts = variant_names(name)
     if data.kind != "image" or data.task != "classification":
         raise InputError(

@@ -249,20 +249,7 @@ class Evidence:
 
 
 def some_of(batches: Iterable[tuple[Tensor, Tensor]], n: int) -> tuple[Tensor, Tensor]:
-    """Return the first n data, or all where they are fewer.
-
-    Parameters
-    ----------
-    batches
-        Inputs and targets.
-    n
-        How many to take; no batch beyond them is asked for.
-
-    Returns
-    -------
-    tuple
-        Inputs and targets.
-    """
+    """Return the first n data, or all where they are fewer."""
     taken: list[tuple[Tensor, Tensor]] = []
     for pair in batches:
         taken.append(pair)

@@ -21,25 +21,7 @@ from augury.models.orbit import OrbitAverage
 
 
 class NtkEvidence:
-    """The stochastic bound of a network in training, and the optimiser that climbs it.
-
-    Parameters
-    ----------
-    model
-        The network with its transformation; any that `torch.func` can differentiate.
-    N
-        Size of the training set.
-    task
-        "classification" or "regression".
-    delta
-        Prior precision, kept.
-    eta_rate, eta_steps, eta_images
-        Adam's rate for the widths; steps in each call; data in the group of each step.
-    samples
-        Views per input; the model's own unless told.
-    batchnorm
-        "refuse", or "evaluate" to use the running statistics of BatchNorm layers.
-    """
+    """The stochastic bound of a network in training, and the optimiser that climbs it."""
 
     def __init__(
         self,
@@ -74,20 +56,7 @@ class NtkEvidence:
                 p.grad.add_(p, alpha=float(self.delta[0]) / self.N)
 
     def step(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> dict[str, float]:
-        """Climb once: several steps on the widths (and on the noise of a regression), each from one group.
-
-        Parameters
-        ----------
-        batches
-            The training data in random order.
-        rng
-            Where the noise comes from.
-
-        Returns
-        -------
-        dict
-            The mean estimate of the bound as the log evidence, and the prior precision.
-        """
+        """Climb once: several steps on the widths (and on the noise of a regression), each from one group."""
         x, y = some_of(batches, self.eta_steps * self.eta_images)
         groups = list(zip(x.split(self.eta_images), y.split(self.eta_images), strict=True))
         learned, values = [*self.eta, *self.noise], []
@@ -105,20 +74,7 @@ class NtkEvidence:
         return {"log_evidence": sum(values) / len(values), "delta": float(self.delta[0])}
 
     def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
-        """Return the bound over all the data given, in groups, one output for each.
-
-        Parameters
-        ----------
-        batches
-            The training data.
-        rng
-            Where the noise comes from.
-
-        Returns
-        -------
-        float
-            A lower bound on log p(D), in expectation.
-        """
+        """Return the bound over all the data given, in groups, one output for each."""
         start, n = _seed(rng), self.eta_images
         groups = (part for x, y in batches for part in zip(x.split(n), y.split(n), strict=True))
         with evaluating(self.model.net, self.batchnorm), torch.no_grad():
@@ -128,43 +84,18 @@ class NtkEvidence:
         return float(bound)
 
     def gradient(self, x: Float[Tensor, "B ..."], y: Tensor, seed: int) -> list[Tensor]:
-        """Return the gradient of the bound in the widths from a sample of the data, scaled up to N.
-
-        Parameters
-        ----------
-        x, y
-            A sample.
-        seed
-            Seed of the noise: equal seeds give comparable gradients.
-
-        Returns
-        -------
-        list
-            One gradient per parameter of the transformation.
-        """
+        """Return the gradient of the bound in the widths from a sample of the data, scaled up to N."""
         groups = zip(x.split(self.eta_images), y.split(self.eta_images), strict=True)
         with evaluating(self.model.net, self.batchnorm):
             grads = self.bound.gradient(groups, self.delta, lambda k: seed + k, self.samples)
         return [g * (self.N / len(x)) for g in grads]
 
     def state(self) -> dict[str, Tensor]:
-        """Return nothing: the prior precision does not change.
-
-        Returns
-        -------
-        dict
-            Empty.
-        """
+        """Return nothing: the prior precision does not change."""
         return {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take nothing back.
-
-        Parameters
-        ----------
-        state
-            Empty.
-        """
+        """Take nothing back."""
 
 
 def _seed(rng: torch.Generator) -> int:

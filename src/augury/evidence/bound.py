@@ -25,20 +25,7 @@ CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 def bounded_loss(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> Float[Tensor, " N"]:
-    """Return the loss that the bound speaks of, for every example.
-
-    Parameters
-    ----------
-    outputs
-        Logits, or predictions of standardised targets.
-    y
-        Labels, or standardised targets.
-
-    Returns
-    -------
-    Tensor
-        Between 0 and 1.
-    """
+    """Return the loss that the bound speaks of, for every example."""
     if y.is_floating_point():
         return (outputs - y).norm(dim=1).clamp(0, 1)
     own = outputs.gather(1, y[:, None])[:, 0]
@@ -52,18 +39,6 @@ def product_of_norms(net: nn.Module, x: Float[Tensor, "N ..."]) -> float:
 
     A convolution as a matrix repeats its kernel at every position, so its squared norm is that of the kernel times the
     number of positions. The scale of a BatchNorm counts as part of the layer before it (its largest entry).
-
-    Parameters
-    ----------
-    net
-        The network, in evaluation mode.
-    x
-        An input, to see how many positions there are.
-
-    Returns
-    -------
-    float
-        The product.
     """
     factors: list[float] = []
 

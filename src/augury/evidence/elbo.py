@@ -24,19 +24,7 @@ from augury.models.shallow_orbit import ShallowOrbit
 
 
 class Elbo:
-    """The bound of one network, its posterior and its likelihood.
-
-    Parameters
-    ----------
-    model
-        The network with its transformation.
-    posterior
-        q(W_2) with its prior.
-    likelihood
-        Categorical or Gaussian.
-    N
-        Size of the training set.
-    """
+    """The bound of one network, its posterior and its likelihood."""
 
     def __init__(
         self, model: ShallowOrbit, posterior: OutputPosterior, likelihood: Likelihood, N: int
@@ -55,64 +43,21 @@ class Elbo:
         rng: torch.Generator,
         draws: int = DRAWS,
     ) -> Float[Tensor, ""]:
-        """Return the sum over a batch of E_q log p(y | f).
-
-        Parameters
-        ----------
-        phi
-            Features averaged over the orbit.
-        y
-            Labels or targets.
-        rng
-            Where the draws of the outputs come from.
-        draws
-            Draws per input.
-
-        Returns
-        -------
-        Tensor
-            Differentiable in phi, in q and in the noise of the likelihood.
-        """
+        """Return the sum over a batch of E_q log p(y | f)."""
         m, v = self.posterior.moments(phi)
         return expected_log_prob(self.likelihood, m, v, y, rng, draws).log_prob
 
     def estimate(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> Float[Tensor, ""]:
-        """Return an unbiased estimate of the bound from a mini-batch.
-
-        Parameters
-        ----------
-        x, y
-            Inputs with labels or targets.
-        rng
-            Where the noise of views and outputs comes from.
-
-        Returns
-        -------
-        Tensor
-            Differentiable in everything that is learned.
-        """
+        """Return an unbiased estimate of the bound from a mini-batch."""
         eps = self.model.noise(len(x), self.model.S_train, rng).to(x)
         phi = self.model.mean_features(x, eps)
         return self.log_likelihood(phi, y, rng) * (self.N / len(x)) - self.posterior.kl()
 
     @torch.no_grad()
     def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
-        """Return the bound over all the data given, nothing moved.
-
-        Parameters
-        ----------
-        batches
-            The training data, or a part of them, which is scaled up.
-        rng
-            Where noise comes from.
-
-        Returns
-        -------
-        float
-            In nats, with as many views as in evaluation.
-        """
+        """Return the bound over all the data given, nothing moved."""
         total, n = 0.0, 0
         for x, y in batches:
             eps = self.model.noise(len(x), self.model.S_eval, rng).to(x)
@@ -123,19 +68,6 @@ class Elbo:
     def gradient(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], seed: int
     ) -> tuple[Tensor, ...]:
-        """Return d bound / d eta at the noise of a seed.
-
-        Parameters
-        ----------
-        x, y
-            Data, scaled up to N.
-        seed
-            Equal seeds give equal noise.
-
-        Returns
-        -------
-        tuple
-            One gradient for each of `eta`.
-        """
+        """Return d bound / d eta at the noise of a seed."""
         rng = generator(seed, x.device)
         return torch.autograd.grad(self.estimate(x, y, rng), self.eta)

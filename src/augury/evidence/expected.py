@@ -45,28 +45,7 @@ def expected_log_prob(
     draws: int = DRAWS,
     mix: Float[Tensor, "C J"] | None = None,
 ) -> Expected:
-    """Return E log p(y | f) for f ~ N(m, diag v), with its first derivatives.
-
-    Parameters
-    ----------
-    likelihood
-        Categorical or Gaussian.
-    m, v
-        Means and variances of the outputs.
-    y
-        Labels or targets.
-    rng
-        Where the draws come from; the Gaussian needs none.
-    draws
-        Draws per input.
-    mix
-        Where m and v are not those of the outputs but of coordinates g of theirs, f = mix g (classes).
-
-    Returns
-    -------
-    Expected
-        Value, slope and curvature, in m and v as they came.
-    """
+    """Return E log p(y | f) for f ~ N(m, diag v), with its first derivatives."""
     likelihood.check(m if mix is None else m @ mix.mT, y)
     if isinstance(likelihood, Gaussian):
         precision = likelihood.scale("ggn").to(m)

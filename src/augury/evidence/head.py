@@ -62,13 +62,7 @@ class Head:
     is exact, and where it would take long."""
 
     def linear(self) -> nn.Linear:
-        """Return the head as a layer.
-
-        Returns
-        -------
-        nn.Linear
-            From features to logits or numbers, in float32.
-        """
+        """Return the head as a layer."""
         layer = nn.Linear(self.weight.shape[1], len(self.weight), device=self.weight.device)
         with torch.no_grad():
             layer.weight.copy_(self.weight)
@@ -84,26 +78,7 @@ def fit_head(
     warm: Warm | None = None,
     tolerance: float = 1e-2,
 ) -> Head:
-    """Solve the head and return it with its evidence.
-
-    Parameters
-    ----------
-    features
-        As an extractor gives them.
-    y
-        Labels [N] (int64), or targets [N, D] (floats).
-    n_outputs
-        Classes, or D.
-    warm
-        Where to begin (classification).
-    tolerance
-        How far below its maximum the evidence may stay, in nats (classification; regression is exact).
-
-    Returns
-    -------
-    Head
-        With a differentiable evidence.
-    """
+    """Solve the head and return it with its evidence."""
     regression = y.is_floating_point()
     if not regression and len(torch.unique(y)) < 2:
         raise InputError(
@@ -135,18 +110,7 @@ def _gaussian(space: Normalised, rotated: Basis, y: Float[Tensor, "N C"]) -> Hea
 
 
 def standard(y: Float[Tensor, "N C"]) -> tuple[Float[Tensor, " C"], Float[Tensor, " C"]]:
-    """Return what standardises targets.
-
-    Parameters
-    ----------
-    y
-        Targets.
-
-    Returns
-    -------
-    tuple
-        Means, and standard deviations (1 for a target that never changes).
-    """
+    """Return what standardises targets."""
     spread = y.std(0, correction=0)
     return y.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread))
 
@@ -187,18 +151,5 @@ def _head(
 
 
 def along(Z: Float[Tensor, "N d"], slope: Float[Tensor, "N d"]) -> Float[Tensor, ""]:
-    """Return 0, with a known derivative: what carries a gradient that was worked out by hand into autograd.
-
-    Parameters
-    ----------
-    Z
-        With a graph behind it.
-    slope
-        The derivative in Z.
-
-    Returns
-    -------
-    Tensor
-        Zero, differentiable.
-    """
+    """Return 0, with a known derivative: what carries a gradient that was worked out by hand into autograd."""
     return (slope * (Z - Z.detach())).sum().double()

@@ -32,18 +32,7 @@ class Normalised:
 
 
 def normalised(features: Float[Tensor, "N d"]) -> Normalised:
-    """Centre features and scale them to unit average norm.
-
-    Parameters
-    ----------
-    features
-        As an extractor gives them.
-
-    Returns
-    -------
-    Normalised
-        Differentiable in the features.
-    """
+    """Centre features and scale them to unit average norm."""
     centre = features.mean(0)
     away = features - centre
     scale = away.square().sum(1).mean().sqrt()
@@ -73,18 +62,7 @@ class Basis:
     """The rotation, where d is the smaller side."""
 
     def lift(self, rows: Float[Tensor, "m r"]) -> Float[Tensor, "m d"]:
-        """Return rows of the rotated space in the original one.
-
-        Parameters
-        ----------
-        rows
-            Weights, or gradients in the rotated features.
-
-        Returns
-        -------
-        Tensor
-            The same in the original coordinates.
-        """
+        """Return rows of the rotated space in the original one."""
         if self.V is not None:
             return rows.to(self.V) @ self.V.T
         # V = Z0^T U a^-1/2 with U = Z a^-1/2, so that V itself, which is large, need not be made.
@@ -93,20 +71,7 @@ class Basis:
 
 @torch.no_grad()
 def basis(Z: Float[Tensor, "N d"], dtype: torch.dtype = torch.float64) -> Basis:
-    """Return features in the basis of their principal directions.
-
-    Parameters
-    ----------
-    Z
-        Centred features.
-    dtype
-        Of what comes back.
-
-    Returns
-    -------
-    Basis
-        One eigendecomposition, of the smaller Gram matrix, in float64.
-    """
+    """Return features in the basis of their principal directions."""
     Z = Z.detach()
     N, d = Z.shape
     values, vectors = torch.linalg.eigh((Z.T @ Z if d < N else Z @ Z.T).double())

@@ -41,28 +41,14 @@ class GaussianFit:
     """Log evidence."""
 
     def gradient(self) -> Float[Tensor, "N r"]:
-        """Return the derivative of the log evidence in the rotated features.
-
-        Returns
-        -------
-        Tensor
-            One row for each input.
-        """
+        """Return the derivative of the log evidence in the rotated features."""
         # With S = sigma^2 I + K / delta: dL/dK = (S^-1 y y^T S^-1 - C S^-1) / (2 delta), S^-1 y = residual / sigma^2.
         shrink = len(self.W) / (self.delta * self.sigma2 + self.features.a)
         return self.residual @ self.W / self.sigma2 - self.features.Z * shrink
 
 
 class Profile:
-    """The evidence as a function of lambda alone.
-
-    Parameters
-    ----------
-    features
-        Centred, in their basis.
-    y
-        Centred targets.
-    """
+    """The evidence as a function of lambda alone."""
 
     def __init__(self, features: Basis, y: Float[Tensor, "N C"]) -> None:
         self.a, (self.N, self.C) = features.a, y.shape
@@ -70,62 +56,23 @@ class Profile:
         self.outside = (y.square().sum() - self.along.sum()).clamp_min(0)
 
     def sigma2(self, lam: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Return the best noise variance.
-
-        Parameters
-        ----------
-        lam
-            delta sigma^2.
-
-        Returns
-        -------
-        Tensor
-            sigma^2.
-        """
+        """Return the best noise variance."""
         squares = (self.along / (1 + self.a / lam)).sum() + self.outside
         return (squares / (self.C * (self.N - 1))).clamp_min(1e-12)
 
     def value(self, lam: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Return the log evidence.
-
-        Parameters
-        ----------
-        lam
-            delta sigma^2.
-
-        Returns
-        -------
-        Tensor
-            log p(D), at the best noise.
-        """
+        """Return the log evidence."""
         noise = (2 * math.pi * self.sigma2(lam)).log() + 1
         return -self.C / 2 * ((1 + self.a / lam).log().sum() + (self.N - 1) * noise)
 
     def slope(self, t: float) -> float:
-        """Return the derivative of the log evidence in t = log lambda.
-
-        Parameters
-        ----------
-        t
-            Where.
-
-        Returns
-        -------
-        float
-            The derivative.
-        """
+        """Return the derivative of the log evidence in t = log lambda."""
         x = self.a / math.exp(t)
         less = (self.along * x / (1 + x).square()).sum() / self.sigma2(torch.tensor(math.exp(t)).to(x))
         return float(self.C * (x / (1 + x)).sum() - less) / 2
 
     def best(self) -> float:
-        """Return the best log lambda.
-
-        Returns
-        -------
-        float
-            Its value to rounding, in the cell of the grid with the highest evidence.
-        """
+        """Return the best log lambda."""
         grid = torch.linspace(LOW, HIGH, POINTS, dtype=self.a.dtype, device=self.a.device)
         k = int(torch.stack([self.value(t.exp()) for t in grid]).argmax())
         low, high = float(grid[max(k - 1, 0)]), float(grid[min(k + 1, POINTS - 1)])
@@ -137,20 +84,7 @@ class Profile:
 
 @torch.no_grad()
 def fit_gaussian(features: Basis, y: Float[Tensor, "N C"]) -> GaussianFit:
-    """Return the head, its prior precision and its noise with the highest evidence.
-
-    Parameters
-    ----------
-    features
-        Centred, in their basis.
-    y
-        Targets, centred here.
-
-    Returns
-    -------
-    GaussianFit
-        The best.
-    """
+    """Return the head, its prior precision and its noise with the highest evidence."""
     y = (y - y.mean(0)).to(features.Z)
     profile = Profile(features, y)
     lam = torch.tensor(math.exp(profile.best())).to(y)

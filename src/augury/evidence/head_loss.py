@@ -38,28 +38,7 @@ def fit_loss(
     warm: Warm | None = None,
     tolerance: float = 1e-2,
 ) -> Loss:
-    """Solve the head and return its loss.
-
-    Parameters
-    ----------
-    features
-        As an extractor gives them; normalised here.
-    y
-        Labels, or targets [N, D].
-    n_outputs
-        Classes, or D.
-    ridge
-        Weight of the penalty.
-    warm
-        Where to begin (classification).
-    tolerance
-        How far from its minimum the loss may stay.
-
-    Returns
-    -------
-    Loss
-        Its value and derivative.
-    """
+    """Solve the head and return its loss."""
     space = normalised(features)
     again = None
     if y.is_floating_point():

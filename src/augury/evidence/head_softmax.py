@@ -65,13 +65,7 @@ class SoftmaxFit:
         return (self.head.Y - self.P) / self.delta
 
     def gradient(self) -> Float[Tensor, "N r"]:
-        """Return the derivative of the log evidence in the rotated features.
-
-        Returns
-        -------
-        Tensor
-            One row for each input.
-        """
+        """Return the derivative of the log evidence in the rotated features."""
         Z, W = self.head.Z[:, :-1], self.Theta[:, :-1]
         moved = curvature(self.P, self.head.Z @ self.v.T)
         x = self.g / (len(Z) * self.delta)
@@ -81,24 +75,7 @@ class SoftmaxFit:
 
 
 def problem(features: Basis, y: Int[Tensor, " N"], C: int, delta: float) -> Softmax:
-    """Return the regression of labels on features and a constant.
-
-    Parameters
-    ----------
-    features
-        In their basis.
-    y
-        Labels.
-    C
-        Number of classes.
-    delta
-        Prior precision of the weights.
-
-    Returns
-    -------
-    Softmax
-        The problem.
-    """
+    """Return the regression of labels on features and a constant."""
     Z = torch.cat([features.Z, features.Z.new_ones(len(y), 1)], 1)
     tau = torch.cat([torch.full_like(features.a, delta), features.a.new_tensor([BIAS])])
     a = torch.cat([features.a, features.a.new_tensor([len(y)])])
@@ -106,24 +83,7 @@ def problem(features: Basis, y: Int[Tensor, " N"], C: int, delta: float) -> Soft
 
 
 def at_precision(head: Softmax, delta: float, start: Float[Tensor, "C r"], tolerance: float) -> SoftmaxFit:
-    """Return the head and its evidence for one prior precision.
-
-    Parameters
-    ----------
-    head
-        The problem; its own precision is exchanged.
-    delta
-        Prior precision.
-    start
-        Weights to begin with.
-    tolerance
-        How far below the maximum the log posterior may stay, in nats.
-
-    Returns
-    -------
-    SoftmaxFit
-        With the total derivative in log delta.
-    """
+    """Return the head and its evidence for one prior precision."""
     tau = head.tau.clone()
     tau[:-1] = delta
     head = Softmax(head.Z, head.Y, tau, head.a)
@@ -152,28 +112,7 @@ def fit_softmax(
     alpha: Float[Tensor, "N C"] | None = None,
     tolerance: float = 1e-2,
 ) -> SoftmaxFit:
-    """Return the head and its prior precision with the highest evidence.
-
-    Parameters
-    ----------
-    features
-        In their basis.
-    y
-        Labels.
-    C
-        Number of classes.
-    delta
-        Precision to begin with.
-    alpha
-        The head of similar features (`SoftmaxFit.alpha`) to begin with; 0 unless told.
-    tolerance
-        How far below its maximum over delta the evidence may stay, in nats.
-
-    Returns
-    -------
-    SoftmaxFit
-        The best.
-    """
+    """Return the head and its prior precision with the highest evidence."""
     head = problem(features, y, C, delta)
     start = head.Z.new_zeros(C, head.Z.shape[1]) if alpha is None else alpha.T @ head.Z
     start[:, -1] = 0

@@ -30,83 +30,26 @@ class Softmax:
     """Squared lengths of the columns."""
 
     def probabilities(self, Theta: Float[Tensor, "C r"]) -> Float[Tensor, "N C"]:
-        """Return p.
-
-        Parameters
-        ----------
-        Theta
-            Weights.
-
-        Returns
-        -------
-        Tensor
-            A distribution over classes for every input.
-        """
+        """Return p."""
         return (self.Z @ Theta.T).softmax(1)
 
     def value(self, Theta: Float[Tensor, "C r"]) -> Float[Tensor, ""]:
-        """Return J.
-
-        Parameters
-        ----------
-        Theta
-            Weights.
-
-        Returns
-        -------
-        Tensor
-            The log posterior, up to a constant.
-        """
+        """Return J."""
         fit = ((self.Z @ Theta.T).log_softmax(1) * self.Y).sum()
         return fit - (self.tau * Theta.square()).sum() / 2
 
     def slope(self, Theta: Float[Tensor, "C r"], P: Float[Tensor, "N C"]) -> Float[Tensor, "C r"]:
-        """Return dJ / dTheta.
-
-        Parameters
-        ----------
-        Theta, P
-            Weights and their probabilities.
-
-        Returns
-        -------
-        Tensor
-            The gradient.
-        """
+        """Return dJ / dTheta."""
         return (self.Y - P).T @ self.Z - self.tau * Theta
 
     def curved(self, v: Float[Tensor, "C r"], P: Float[Tensor, "N C"]) -> Float[Tensor, "C r"]:
-        """Return H v, with H = -d^2 J / dTheta^2.
-
-        Parameters
-        ----------
-        v, P
-            A direction, and probabilities.
-
-        Returns
-        -------
-        Tensor
-            The product.
-        """
+        """Return H v, with H = -d^2 J / dTheta^2."""
         return curvature(P, self.Z @ v.T).T @ self.Z + self.tau * v
 
     def solve_curved(
         self, g: Float[Tensor, "C r"], P: Float[Tensor, "N C"], tolerance: float
     ) -> Float[Tensor, "C r"]:
-        """Return H^-1 g by conjugate gradients.
-
-        Parameters
-        ----------
-        g, P
-            The right side, and probabilities.
-        tolerance
-            How small the residual must become beside g, both measured in the preconditioner's norm.
-
-        Returns
-        -------
-        Tensor
-            The solution.
-        """
+        """Return H^-1 g by conjugate gradients."""
         condition = (P * (1 - P)).mean(0)[:, None] * self.a + self.tau
         x, r = torch.zeros_like(g), g
         z = r / condition
@@ -124,20 +67,7 @@ class Softmax:
         return x
 
     def solve(self, start: Float[Tensor, "C r"], tolerance: float = 1e-6) -> Float[Tensor, "C r"]:
-        """Return the maximum of J.
-
-        Parameters
-        ----------
-        start
-            Weights to begin with.
-        tolerance
-            How far below the maximum J may stay, in nats (by the Newton decrement).
-
-        Returns
-        -------
-        Tensor
-            The weights.
-        """
+        """Return the maximum of J."""
         Theta, value, first = start, self.value(start), None
         for _ in range(NEWTON):
             P = self.probabilities(Theta)
@@ -162,17 +92,6 @@ class Softmax:
 
 
 def curvature(P: Float[Tensor, "N C"], u: Float[Tensor, "N C"]) -> Float[Tensor, "N C"]:
-    """Return Lambda u for every input, Lambda = diag(p) - p p^T.
-
-    Parameters
-    ----------
-    P, u
-        Probabilities and vectors, row by row.
-
-    Returns
-    -------
-    Tensor
-        The products.
-    """
+    """Return Lambda u for every input, Lambda = diag(p) - p p^T."""
     weighted = P * u
     return weighted - P * weighted.sum(1, keepdim=True)

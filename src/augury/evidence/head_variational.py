@@ -44,36 +44,14 @@ AFFORDABLE = 5e8
 
 
 def affordable(fit: SoftmaxFit) -> bool:
-    """Return whether the bound costs little enough: it grows with C N r^2.
-
-    Parameters
-    ----------
-    fit
-        A head.
-
-    Returns
-    -------
-    bool
-        True for up to 400 examples of a few classes, and for more where features are few.
-    """
+    """Return whether the bound costs little enough: it grows with C N r^2."""
     N, r = fit.head.Z.shape
     return (len(fit.Theta) - 1) * max(N, r) * r**2 <= AFFORDABLE
 
 
 @torch.no_grad()
 def variational(fit: SoftmaxFit) -> float:
-    """Return the highest bound, over q and the prior precision.
-
-    Parameters
-    ----------
-    fit
-        A head at its mode.
-
-    Returns
-    -------
-    float
-        Nats; not above the log evidence at the best precision, but for the noise of the draws.
-    """
+    """Return the highest bound, over q and the prior precision."""
     mix = contrasts(fit.P.double())
     stretch = fit.head.Z.new_ones(fit.Theta.shape[1], dtype=mix.dtype)
     stretch[-1] = math.sqrt(
@@ -94,17 +72,6 @@ def _value(q: OutputPosterior, phi: Tensor, y: Tensor, mix: Tensor) -> float:
 
 
 def contrasts(P: Float[Tensor, "N C"]) -> Float[Tensor, "C J"]:
-    """Return the principal directions of the curvature in the outputs, without the one in which there is none.
-
-    Parameters
-    ----------
-    P
-        Probabilities at the mode.
-
-    Returns
-    -------
-    Tensor
-        J = C - 1 orthonormal columns, orthogonal to the constant.
-    """
+    """Return the principal directions of the curvature in the outputs, without the one in which there is none."""
     curvature = torch.diag(P.sum(0)) - P.mT @ P
     return torch.linalg.eigh(curvature + len(P))[1][:, :-1]  # so lifted, the constant is the last

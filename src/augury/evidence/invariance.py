@@ -17,59 +17,18 @@ from torch import Tensor
 
 
 def logit_error(f: Float[Tensor, "B C"], f_g: Float[Tensor, "B S C"]) -> Float[Tensor, "B S"]:
-    """Return LI of every view.
-
-    Parameters
-    ----------
-    f
-        Logits of the inputs.
-    f_g
-        Logits of their views.
-
-    Returns
-    -------
-    Tensor
-        Squared distances.
-    """
+    """Return LI of every view."""
     return (f_g - f[:, None]).square().sum(-1)
 
 
 def distribution_error(f: Float[Tensor, "B C"], f_g: Float[Tensor, "B S C"]) -> Float[Tensor, "B S"]:
-    """Return DI of every view.
-
-    Parameters
-    ----------
-    f
-        Logits of the inputs.
-    f_g
-        Logits of their views.
-
-    Returns
-    -------
-    Tensor
-        KL divergences in nats.
-    """
+    """Return DI of every view."""
     log_p, log_q = F.log_softmax(f, -1)[:, None], F.log_softmax(f_g, -1)
     return (log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0.0)  # rounding may leave it below 0
 
 
 def gradient_of_largest(f: Float[Tensor, "B C"], x: Tensor, create_graph: bool = False) -> Tensor:
-    """Return the gradient in x of every row's largest logit; zeros where f does not depend on x.
-
-    Parameters
-    ----------
-    f
-        Logits, computed from `x`.
-    x
-        What to differentiate in; row b of f depends on the b-th part of x only.
-    create_graph
-        Whether the gradient shall be differentiable itself.
-
-    Returns
-    -------
-    Tensor
-        Saliency maps, of the shape of x.
-    """
+    """Return the gradient in x of every row's largest logit; zeros where f does not depend on x."""
     if not f.requires_grad:
         return torch.zeros_like(x)
     largest = f.max(dim=-1).values.sum()
@@ -78,20 +37,7 @@ def gradient_of_largest(f: Float[Tensor, "B C"], x: Tensor, create_graph: bool =
 
 
 def similarity(m: Float[Tensor, "B *shape"], m_g: Float[Tensor, "B S *shape"]) -> Float[Tensor, "B S"]:
-    """Return SI of every view: the cosine of two maps, 1 where both are zero, 0 where one of them is.
-
-    Parameters
-    ----------
-    m
-        Saliency maps of the inputs.
-    m_g
-        Those of their views, brought back to the frame of the inputs.
-
-    Returns
-    -------
-    Tensor
-        Cosines.
-    """
+    """Return SI of every view: the cosine of two maps, 1 where both are zero, 0 where one of them is."""
     m, m_g = m.flatten(1), m_g.flatten(2)
     dot = torch.einsum("bd,bsd->bs", m, m_g)
     norm, norm_g = torch.linalg.vector_norm(m, dim=1)[:, None], torch.linalg.vector_norm(m_g, dim=2)

@@ -57,42 +57,14 @@ class Likelihood(nn.Module, ABC):
         """Return the log-likelihood from what a pass over the data summed, differentiable in the noise."""
 
     def span(self, f: Float[Tensor, "B C"]) -> Iterator[Float[Tensor, "B C"]]:
-        """Give orthonormal combinations q of columns with sum_q R q q^T R^T = R R^T, to first order in f too.
-
-        Parameters
-        ----------
-        f
-            Averaged outputs, without a graph.
-
-        Yields
-        ------
-        Tensor
-            A combination: one column after the other, unless a likelihood knows a shorter way.
-        """
+        """Give orthonormal combinations q of columns with sum_q R q q^T R^T = R R^T, to first order in f too."""
         for c in range(f.shape[1]):
             yield torch.eye(f.shape[1]).to(f)[c].expand_as(f)
 
     def columns(
         self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."], output: str, rng: torch.Generator
     ) -> Iterator[Float[Tensor, "B C"]]:
-        """Give the columns of the chosen output curvature, one after the other.
-
-        Parameters
-        ----------
-        f
-            Averaged outputs.
-        y
-            Labels or targets; only "ef" looks at them.
-        output
-            One of `OUTPUTS`.
-        rng
-            Where random signs and labels come from.
-
-        Yields
-        ------
-        Tensor
-            A column, differentiable in f.
-        """
+        """Give the columns of the chosen output curvature, one after the other."""
         choose("output", output, OUTPUTS)
         if output == "ggn":
             for q in self.span(f.detach()):

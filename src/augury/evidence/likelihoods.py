@@ -17,13 +17,7 @@ class Categorical(Likelihood):
     """Classification: f are logits."""
 
     def check(self, f: Tensor, y: Tensor) -> None:
-        """Raise unless y holds one class per row of f.
-
-        Parameters
-        ----------
-        f, y
-            Outputs and labels.
-        """
+        """Raise unless y holds one class per row of f."""
         if f.ndim != 2 or y.shape != f.shape[:1] or y.dtype != torch.int64:
             raise InputError(
                 f"classification needs outputs [batch, classes] and labels [batch] of type int64; got outputs "
@@ -37,33 +31,11 @@ class Categorical(Likelihood):
             )
 
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, ""]:
-        """Return log p(y | f), summed.
-
-        Parameters
-        ----------
-        f, y
-            Logits and labels.
-
-        Returns
-        -------
-        Tensor
-            The sum.
-        """
+        """Return log p(y | f), summed."""
         return -F.cross_entropy(f, y, reduction="sum")
 
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
-        """Return sum_c r_c sqrt(p_c) (e_c - p).
-
-        Parameters
-        ----------
-        f, signs
-            Logits; the combination r.
-
-        Returns
-        -------
-        Tensor
-            The combination of columns.
-        """
+        """Return sum_c r_c sqrt(p_c) (e_c - p)."""
         log_p = f.log_softmax(1)
         weighted = signs * (log_p / 2).exp()
         return weighted - log_p.exp() * weighted.sum(1, keepdim=True)
@@ -73,16 +45,6 @@ class Categorical(Likelihood):
 
         A reflection that takes s to the first axis takes the other axes to a basis of what is left:
         q_c = e_c - s_c (s + e_1) / (1 + s_1). As R s = 0, nothing is lost by holding q fixed when f moves.
-
-        Parameters
-        ----------
-        f
-            Logits.
-
-        Yields
-        ------
-        Tensor
-            q_2 ... q_C; where there is one class only, its column, which is 0.
         """
         if f.shape[1] == 1:
             yield from super().span(f)
@@ -93,76 +55,24 @@ class Categorical(Likelihood):
             yield e[c] - s[:, c : c + 1] * mirror
 
     def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, "B C"]:
-        """Return e_y - p.
-
-        Parameters
-        ----------
-        f, y
-            Logits and labels.
-
-        Returns
-        -------
-        Tensor
-            The gradient of the log-likelihood.
-        """
+        """Return e_y - p."""
         return F.one_hot(y, f.shape[1]).to(f) - f.softmax(1)
 
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, " B"]:
-        """Draw labels.
-
-        Parameters
-        ----------
-        f
-            Logits.
-        rng
-            Where the draws come from.
-
-        Returns
-        -------
-        Tensor
-            Labels.
-        """
+        """Draw labels."""
         return torch.multinomial(f.softmax(1), 1, generator=rng)[:, 0]
 
     def scale(self, output: str) -> Float[Tensor, ""]:
-        """Return 1: there is no noise to learn.
-
-        Parameters
-        ----------
-        output
-            One of `OUTPUTS`.
-
-        Returns
-        -------
-        Tensor
-            One.
-        """
+        """Return 1: there is no noise to learn."""
         return torch.ones(())
 
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
-        """Return the log-likelihood itself.
-
-        Parameters
-        ----------
-        log_likelihood, residual, numbers
-            What a pass over the data summed.
-
-        Returns
-        -------
-        Tensor
-            The log-likelihood.
-        """
+        """Return the log-likelihood itself."""
         return torch.tensor(log_likelihood, dtype=torch.float64)
 
 
 class Gaussian(Likelihood):
-    """Regression with one observation noise sigma^2, learned by the evidence.
-
-    Parameters
-    ----------
-    sigma2
-        Where the noise variance starts.
-    """
+    """Regression with one observation noise sigma^2, learned by the evidence."""
 
     def __init__(self, sigma2: float = 1.0) -> None:
         super().__init__()
@@ -171,13 +81,7 @@ class Gaussian(Likelihood):
         self.log_sigma2 = nn.Parameter(torch.tensor(float(sigma2)).log())
 
     def check(self, f: Tensor, y: Tensor) -> None:
-        """Raise unless y holds one number per entry of f.
-
-        Parameters
-        ----------
-        f, y
-            Outputs and targets.
-        """
+        """Raise unless y holds one number per entry of f."""
         if f.ndim != 2 or y.shape != f.shape:
             raise InputError(
                 f"regression needs outputs and targets of one shape [batch, numbers]; got outputs {list(f.shape)} and "
@@ -185,18 +89,7 @@ class Gaussian(Likelihood):
             )
 
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, ""]:
-        """Return log N(y; f, sigma^2 I), summed.
-
-        Parameters
-        ----------
-        f, y
-            Outputs and targets.
-
-        Returns
-        -------
-        Tensor
-            The sum.
-        """
+        """Return log N(y; f, sigma^2 I), summed."""
         log_sigma2 = self.log_sigma2.to(f)
         return (
             -((y - f).square().sum() / log_sigma2.exp() + f.numel() * (log_sigma2 + math.log(2 * math.pi)))
@@ -204,80 +97,23 @@ class Gaussian(Likelihood):
         )
 
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
-        """Return r itself: for unit noise Lambda is the identity.
-
-        Parameters
-        ----------
-        f, signs
-            Outputs; the combination r.
-
-        Returns
-        -------
-        Tensor
-            The combination.
-        """
+        """Return r itself: for unit noise Lambda is the identity."""
         return signs
 
     def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, "B C"]:
-        """Return y - f.
-
-        Parameters
-        ----------
-        f, y
-            Outputs and targets.
-
-        Returns
-        -------
-        Tensor
-            The gradient of the log-likelihood for unit noise.
-        """
+        """Return y - f."""
         return y - f
 
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, "B C"]:
-        """Draw targets with unit noise.
-
-        Parameters
-        ----------
-        f
-            Outputs.
-        rng
-            Where the draws come from.
-
-        Returns
-        -------
-        Tensor
-            Targets.
-        """
+        """Draw targets with unit noise."""
         return f + torch.randn(f.shape, generator=rng, device=rng.device).to(f)
 
     def scale(self, output: str) -> Float[Tensor, ""]:
-        """Return 1 / sigma^2, or its square for the empirical Fisher, whose columns hold the true residual.
-
-        Parameters
-        ----------
-        output
-            One of `OUTPUTS`.
-
-        Returns
-        -------
-        Tensor
-            The factor, differentiable in log sigma^2.
-        """
+        """Return 1 / sigma^2, or its square for the empirical Fisher, whose columns hold the true residual."""
         return (-self.log_sigma2 * (2 if output == "ef" else 1)).exp()
 
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
-        """Return the log-likelihood of the residuals at the noise of now.
-
-        Parameters
-        ----------
-        log_likelihood, residual, numbers
-            What a pass over the data summed.
-
-        Returns
-        -------
-        Tensor
-            The log-likelihood, differentiable in log sigma^2.
-        """
+        """Return the log-likelihood of the residuals at the noise of now."""
         log_sigma2 = self.log_sigma2.double()
         return -(residual / log_sigma2.exp() + numbers * (log_sigma2 + math.log(2 * math.pi))) / 2
 

@@ -38,22 +38,7 @@ SMALLEST = 1 / 32
 
 
 class NaturalAscent(nn.Module):
-    """Holds the natural parameters of q and moves them; `posterior` and its prior are kept in step.
-
-    Parameters
-    ----------
-    posterior
-        What is moved; its covariance is made narrow to start from.
-    likelihood
-        Categorical, or Gaussian, whose noise is then learned too.
-    fit_prior
-        Whether to set the prior precision (and the noise) to the best value after every step.
-    draws
-        Draws of the outputs per input, for classes. A q that is fitted to few of them at equal draws, again and again,
-        comes to suit them and not others.
-    mix
-        Where the rows of W_2 are not classes but coordinates of them, as in `expected_log_prob`.
-    """
+    """Holds the natural parameters of q and moves them; `posterior` and its prior are kept in step."""
 
     def __init__(
         self,
@@ -77,26 +62,7 @@ class NaturalAscent(nn.Module):
     def climb(
         self, phi: Float[Tensor, "N F"], y: Shaped[Tensor, "N ..."], seed: int, steps: int, enough: float
     ) -> float:
-        """Move q up the bound of all the data.
-
-        Parameters
-        ----------
-        phi
-            Features.
-        y
-            Labels or targets.
-        seed
-            Of the draws of the outputs.
-        steps
-            How many to take at most.
-        enough
-            Gain per datum, in nats, below which no further step is worth its price.
-
-        Returns
-        -------
-        float
-            The bound for these features.
-        """
+        """Move q up the bound of all the data."""
         bound, asked, squares = self._ask(phi, y, seed)
         for _ in range(steps):
             before, was, rho = self._copy(), bound, 1.0

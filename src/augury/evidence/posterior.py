@@ -20,16 +20,7 @@ from augury.core.errors import InputError, RunError
 
 
 class OutputPosterior(nn.Module):
-    """q(W_2), and the prior that it is measured against.
-
-    Parameters
-    ----------
-    layer
-        The output layer, without a bias. Its weight is the mean of q from now on; q starts as the prior, as in the
-        paper.
-    delta
-        Precision of the prior.
-    """
+    """q(W_2), and the prior that it is measured against."""
 
     mean: nn.Parameter
     """Means [C, F]: the weight of the layer itself."""
@@ -57,29 +48,12 @@ class OutputPosterior(nn.Module):
         return self.get_buffer("log_delta").exp()
 
     def moments(self, phi: Float[Tensor, "B F"]) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B C"]]:
-        """Return mean and variance of every output.
-
-        Parameters
-        ----------
-        phi
-            Features.
-
-        Returns
-        -------
-        tuple
-            m and v, differentiable in phi, the mean and the scale.
-        """
+        """Return mean and variance of every output."""
         spread = torch.matmul(phi, self.scale.tril().mT)  # [C, B, F]: L_c phi
         return phi @ self.mean.mT, spread.square().sum(-1).mT
 
     def kl(self) -> Float[Tensor, ""]:
-        """Return KL(q || p).
-
-        Returns
-        -------
-        Tensor
-            In nats, differentiable.
-        """
+        """Return KL(q || p)."""
         L = self.scale.tril()
         diagonal = L.diagonal(dim1=-2, dim2=-1)
         if not bool((diagonal != 0).all() and diagonal.isfinite().all()):
@@ -100,17 +74,6 @@ class OutputPosterior(nn.Module):
 
     @torch.no_grad()
     def sample(self, rng: torch.Generator) -> Float[Tensor, "C F"]:
-        """Draw output weights.
-
-        Parameters
-        ----------
-        rng
-            Where the draw comes from.
-
-        Returns
-        -------
-        Tensor
-            mu_c + L_c^T z for every output.
-        """
+        """Draw output weights."""
         z = torch.randn(self.mean.shape, generator=rng, device=rng.device).to(self.mean)
         return self.mean + (self.scale.tril().mT @ z[..., None])[..., 0]

@@ -13,18 +13,7 @@ _SMALL = 64
 
 
 def cholesky(A: Float[Tensor, "C n n"]) -> Float[Tensor, "C n n"]:
-    """Return Cholesky factors. Where float32 has rounded a matrix to an indefinite one, a little is added to it.
-
-    Parameters
-    ----------
-    A
-        Symmetric matrices that are positive definite in exact arithmetic.
-
-    Returns
-    -------
-    Tensor
-        Lower triangular factors. A matrix that needs help gets `JITTER` of its mean diagonal on the diagonal.
-    """
+    """Return Cholesky factors. Where float32 has rounded a matrix to an indefinite one, a little is added to it."""
     R, failed = torch.linalg.cholesky_ex(A)
     if failed.any():
         more = JITTER * A.diagonal(dim1=-2, dim2=-1).mean(-1) * (failed > 0)
@@ -39,18 +28,7 @@ def cholesky(A: Float[Tensor, "C n n"]) -> Float[Tensor, "C n n"]:
 
 
 def inverse_triangular(R: Float[Tensor, "C n n"]) -> Float[Tensor, "C n n"]:
-    """Return the inverses of lower triangular matrices, block by block: nearly all of it is matrix products.
-
-    Parameters
-    ----------
-    R
-        Lower triangular.
-
-    Returns
-    -------
-    Tensor
-        Lower triangular again.
-    """
+    """Return the inverses of lower triangular matrices, block by block: nearly all of it is matrix products."""
     n = R.shape[-1]
     if n <= _SMALL:
         eye = torch.eye(n, dtype=R.dtype, device=R.device).expand_as(R)

@@ -83,18 +83,7 @@ NEED_GREY = ("contrast", "saturation", "grey")
 
 
 def albumentations_code(policy: Policy) -> Code:
-    """Write a policy for albumentations.
-
-    Parameters
-    ----------
-    policy
-        A policy for images.
-
-    Returns
-    -------
-    Code
-        A module that defines `policy` and, where there is geometry, `nearest`.
-    """
+    """Write a policy for albumentations."""
     parts = parts_of(policy, "albumentations")
     steps, left_out = _finite(parts.finite)
     notes = [

@@ -40,18 +40,7 @@ LIMITS_PLAIN = """
 
 
 def card(run: RunFacts) -> str:
-    """Return the card of a run's model.
-
-    Parameters
-    ----------
-    run
-        What the run left.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the card of a run's model."""
     parts = [
         f"# {run.invariance.model}, trained by {run.invariance.method}\n\n{_what(run)}",
         f"## What was learned\n\n{_widths(run.invariance.widths)}",

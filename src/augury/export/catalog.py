@@ -23,18 +23,7 @@ class Target:
 
 
 def json_code(policy: Policy) -> Code:
-    """Write a policy as JSON.
-
-    Parameters
-    ----------
-    policy
-        Any policy.
-
-    Returns
-    -------
-    Code
-        What `Policy.read` and `augury learn --policy` read back.
-    """
+    """Write a policy as JSON."""
     return Code(policy.dumps())
 
 

@@ -26,31 +26,12 @@ Views = Float[Tensor, "B S ..."]
 
 
 def constant(tensor: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
-    """Return a copy with memory of its own, as a file of constants wants it.
-
-    Parameters
-    ----------
-    tensor
-        Any tensor.
-
-    Returns
-    -------
-    Tensor
-        The same numbers, contiguous, without a graph.
-    """
+    """Return a copy with memory of its own, as a file of constants wants it."""
     return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
 class FrozenWarp(nn.Module):
-    """Bilinear sampling of images [B, S, C, H, W] through S fixed maps.
-
-    Parameters
-    ----------
-    T
-        Upper two rows of the maps.
-    size
-        Height and width of the images.
-    """
+    """Bilinear sampling of images [B, S, C, H, W] through S fixed maps."""
 
     grid: Tensor
 
@@ -68,15 +49,7 @@ class FrozenWarp(nn.Module):
 
 
 class FrozenSignal(nn.Module):
-    """Shift, stretch and gain of signals [B, S, C, T].
-
-    Parameters
-    ----------
-    transform
-        The distribution.
-    eps
-        Its noise.
-    """
+    """Shift, stretch and gain of signals [B, S, C, T]."""
 
     gain: Tensor
 
@@ -97,15 +70,7 @@ class FrozenSignal(nn.Module):
 
 
 class FrozenLinear(nn.Module):
-    """S fixed affine maps of points [B, S, ..., D].
-
-    Parameters
-    ----------
-    A
-        Matrices, already transposed: points are rows.
-    t
-        Shifts.
-    """
+    """S fixed affine maps of points [B, S, ..., D]."""
 
     A: Tensor
     t: Tensor
@@ -122,15 +87,7 @@ class FrozenLinear(nn.Module):
 
 
 class FrozenFinite(nn.Module):
-    """Blends with S fixed elements of a finite group.
-
-    Parameters
-    ----------
-    group
-        The group.
-    eps
-        Its noise.
-    """
+    """Blends with S fixed elements of a finite group."""
 
     w: Tensor
 
@@ -151,15 +108,7 @@ class FrozenFinite(nn.Module):
 
 
 class Acting(nn.Module):
-    """Any other transformation, its `act` called as it is: colours, and those of the user's own.
-
-    Parameters
-    ----------
-    transform
-        The distribution.
-    eps
-        Its noise.
-    """
+    """Any other transformation, its `act` called as it is: colours, and those of the user's own."""
 
     eps: Tensor
 
@@ -209,20 +158,7 @@ FROZEN: dict[type[Transform], Callable[..., nn.Module]] = {
 
 
 def frozen(transform: Transform, eps: Float[Tensor, "S K"]) -> nn.Module:
-    """Return the S views that the noise stands for, as a module.
-
-    Parameters
-    ----------
-    transform
-        The distribution.
-    eps
-        One row of noise for each view.
-
-    Returns
-    -------
-    nn.Module
-        From [B, S, ...] to [B, S, ...].
-    """
+    """Return the S views that the noise stands for, as a module."""
     if isinstance(transform, FiniteGroup):
         return FrozenFinite(transform, eps)
     return FROZEN.get(type(transform), Acting)(transform, eps)

@@ -105,18 +105,7 @@ def blur(x, sigma):
 
 
 def kornia_code(policy: Policy) -> Code:
-    """Write a policy for kornia.
-
-    Parameters
-    ----------
-    policy
-        A policy for images.
-
-    Returns
-    -------
-    Code
-        A module that defines `policy` and, where there is geometry, `nearest`.
-    """
+    """Write a policy for kornia."""
     parts = parts_of(policy, "kornia")
     steps, left_out = _finite(parts.finite)
     notes = [

@@ -35,22 +35,7 @@ class ExportedModel:
 def export_model(
     run: str | Path, folder: str | Path, net: nn.Module | None = None, transform: Transform | None = None
 ) -> ExportedModel:
-    """Write a run's model as a program, as safetensors and with a card.
-
-    Parameters
-    ----------
-    run
-        The folder of a finished run.
-    folder
-        Where to write; it is made where it is missing.
-    net, transform
-        Of the same making, where they were the user's own.
-
-    Returns
-    -------
-    ExportedModel
-        Where everything is.
-    """
+    """Write a run's model as a program, as safetensors and with a card."""
     facts, target = read_run(run), Path(folder)
     if target.exists() and not target.is_dir():
         raise InputError(

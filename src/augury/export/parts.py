@@ -26,20 +26,7 @@ class Parts:
 
 
 def parts_of(policy: Policy, library: str) -> Parts:
-    """Sort the widths of a policy for images.
-
-    Parameters
-    ----------
-    policy
-        The policy.
-    library
-        Where it shall go, for the error.
-
-    Returns
-    -------
-    Parts
-        Widths above zero.
-    """
+    """Sort the widths of a policy for images."""
     if policy.kind != "image":
         raise InputError(
             f"{library} transforms images; this policy is for data of kind '{policy.kind}'. Take --to json, which "
@@ -75,26 +62,7 @@ class Code:
 
 
 def header(policy: Policy, library: str, exact: str, notes: Sequence[str], left_out: Sequence[str]) -> str:
-    """Return the docstring of the code.
-
-    Parameters
-    ----------
-    policy
-        The policy.
-    library
-        Where it goes.
-    exact
-        What the code does exactly.
-    notes
-        What the library's own classes cannot say.
-    left_out
-        What is missing from the code.
-
-    Returns
-    -------
-    str
-        A docstring.
-    """
+    """Return the docstring of the code."""
     by = policy.learned
     learned = f", learned from {by['data']} by {by['method']} with {by['model']}" if by else ""
     lines = [f'"""An augmentation policy for {library}{learned}.', ""]
@@ -111,53 +79,18 @@ def _value(value: float, unit: str) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number for source code.
-
-    Parameters
-    ----------
-    value
-        The number.
-
-    Returns
-    -------
-    str
-        Eight significant digits.
-    """
+    """Write a number for source code."""
     return f"{value:.8g}" if "." in f"{value:.8g}" or "e" in f"{value:.8g}" else f"{value:.8g}.0"
 
 
 def table(name: str, values: dict[str, float]) -> str:
-    """Write a dictionary of numbers for source code.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    values
-        Its numbers.
-
-    Returns
-    -------
-    str
-        One assignment.
-    """
+    """Write a dictionary of numbers for source code."""
     entries = ", ".join(f'"{key}": {number(value)}' for key, value in values.items())
     return f"{name} = {{{entries}}}\n"
 
 
 def generators(matrices: dict[str, list[list[float]]]) -> str:
-    """Write the generator matrices for source code.
-
-    Parameters
-    ----------
-    matrices
-        By name.
-
-    Returns
-    -------
-    str
-        One assignment.
-    """
+    """Write the generator matrices for source code."""
     rows = "".join(
         f'    "{name}": {[[round(v) for v in row] for row in G]},\n' for name, G in matrices.items()
     )
@@ -165,22 +98,7 @@ def generators(matrices: dict[str, list[list[float]]]) -> str:
 
 
 def listed(name: str, opening: str, steps: Sequence[str], closing: str) -> str:
-    """Write an assignment with one step a line.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    opening, closing
-        What stands around the steps.
-    steps
-        Expressions.
-
-    Returns
-    -------
-    str
-        The assignment.
-    """
+    """Write an assignment with one step a line."""
     inner = "".join(f"    {step},\n" for step in steps)
     return f"{name} = {opening}\n{inner}{closing}\n"
 
@@ -209,20 +127,7 @@ class Ranges:
 
 
 def ranges(eta: dict[str, float], input_shape: Sequence[int]) -> Ranges:
-    """Return what comes nearest to a matrix exponential in the words of other libraries.
-
-    Parameters
-    ----------
-    eta
-        The affine widths.
-    input_shape
-        Channels, height, width.
-
-    Returns
-    -------
-    Ranges
-        Each generator by itself.
-    """
+    """Return what comes nearest to a matrix exponential in the words of other libraries."""
     joint, half = eta.get("scale_joint", 0.0), min(input_shape[1:]) / 2
     return Ranges(
         math.degrees(eta.get("rotation", 0.0)),

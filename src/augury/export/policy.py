@@ -163,24 +163,7 @@ def _side(kind: str, shape: Sequence[int]) -> int:
 def policy_of(
     invariance: Invariance, kind: str, input_shape: Sequence[int], sampling: str = "independent"
 ) -> Policy:
-    """Return the policy of a record of what was learned.
-
-    Parameters
-    ----------
-    invariance
-        What was learned.
-    kind
-        Kind of the data.
-    input_shape
-        Shape of one input.
-    sampling
-        How the noise is drawn.
-
-    Returns
-    -------
-    Policy
-        Its widths, without the planted truth.
-    """
+    """Return the policy of a record of what was learned."""
     widths = {n: Width(w.value, w.unit, w.low, w.high, w.verdict) for n, w in invariance.widths.items()}
     learned = {"method": invariance.method, "model": invariance.model, "data": invariance.data}
     return Policy(widths, kind, list(input_shape), sampling, learned)

@@ -18,13 +18,7 @@ from augury.models.orbit import OrbitAverage
 
 
 class FrozenOrbit(nn.Module):
-    """The orbit average in evaluation mode, its noise a constant.
-
-    Parameters
-    ----------
-    model
-        The trained orbit average.
-    """
+    """The orbit average in evaluation mode, its noise a constant."""
 
     def __init__(self, model: OrbitAverage) -> None:
         super().__init__()
@@ -39,20 +33,7 @@ class FrozenOrbit(nn.Module):
 
 
 def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.ExportedProgram:
-    """Trace a trained model into a program.
-
-    Parameters
-    ----------
-    model
-        An `OrbitAverage`, or any network.
-    input_shape
-        Shape of one input.
-
-    Returns
-    -------
-    ExportedProgram
-        Takes any number of inputs.
-    """
+    """Trace a trained model into a program."""
     module = FrozenOrbit(model) if isinstance(model, OrbitAverage) else model
     batch = torch.export.Dim("batch", min=1)
     example = torch.zeros(2, *input_shape)
@@ -70,15 +51,7 @@ def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.Exp
 
 
 def save_program(path: Path, program: torch.export.ExportedProgram) -> None:
-    """Write a program to a .pt2 file, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        Where it shall stand.
-    program
-        The program.
-    """
+    """Write a program to a .pt2 file, whole or not at all."""
     with written_whole(path) as temporary:
         renamed = temporary.with_suffix(".pt2")  # torch wants this ending
         try:

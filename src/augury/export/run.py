@@ -28,18 +28,7 @@ class RunFacts:
 
 
 def read_run(path: str | Path) -> RunFacts:
-    """Read the records of a finished run.
-
-    Parameters
-    ----------
-    path
-        Its folder.
-
-    Returns
-    -------
-    RunFacts
-        The records.
-    """
+    """Read the records of a finished run."""
     folder = Path(path).expanduser()
     if not (folder / CONFIG).is_file():
         raise InputError(
@@ -70,18 +59,7 @@ def _recipe(path: Path) -> dict[str, Any]:
 
 
 def policy_of_run(path: str | Path) -> Policy:
-    """Return the policy that a run learned.
-
-    Parameters
-    ----------
-    path
-        Its folder.
-
-    Returns
-    -------
-    Policy
-        Its widths.
-    """
+    """Return the policy that a run learned."""
     run = read_run(path)
     kind, shape = run.recipe.get("kind"), run.recipe.get("input_shape")
     if kind is None or shape is None:

@@ -26,18 +26,7 @@ NEED_GREY = ("contrast", "saturation", "grey")
 
 
 def color_function(colors: dict[str, float]) -> str:
-    """Return `change_colors(x, e)` with the operations that are asked for.
-
-    Parameters
-    ----------
-    colors
-        The widths.
-
-    Returns
-    -------
-    str
-        Source code, its helpers first.
-    """
+    """Return `change_colors(x, e)` with the operations that are asked for."""
     lines = [line for name, line in LINES.items() if name in colors]
     helper = GREY if any(name in NEED_GREY for name in colors) else ""
     return helper + "\ndef change_colors(x, e):\n" + "\n".join(lines) + "\n    return x\n"

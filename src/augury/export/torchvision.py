@@ -74,18 +74,7 @@ def blur(x, sigma):
 
 
 def torchvision_code(policy: Policy) -> Code:
-    """Write a policy for torchvision.
-
-    Parameters
-    ----------
-    policy
-        A policy for images.
-
-    Returns
-    -------
-    Code
-        A module that defines `policy` and, where there is geometry, `nearest`.
-    """
+    """Write a policy for torchvision."""
     parts = parts_of(policy, "torchvision")
     steps, left_out = _finite(parts.finite)
     notes = [

@@ -28,21 +28,7 @@ from augury.transforms.base import Transform
 
 
 class Augerino(Learner):
-    """Train the orbit average of a network, and its widths, by one loss.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        Holds the widths.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set; not used here.
-    """
+    """Train the orbit average of a network, and its widths, by one loss."""
 
     model: OrbitAverage
 
@@ -54,20 +40,7 @@ class Augerino(Learner):
         self.cosines = [Cosine(self.weights, config.rate_end), Cosine(self.widths, config.eta_rate_end)]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on weights and widths.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Where the noise of the views comes from.
-
-        Returns
-        -------
-        float
-            The loss without the reward, comparable between methods.
-        """
+        """Take one step on weights and widths."""
         transform = self.model.transform
         loss = self.loss(self.model.average(x, rng), y)
         self.weights.zero_grad()
@@ -79,21 +52,9 @@ class Augerino(Learner):
         return loss.item()
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return both optimisers.
-
-        Returns
-        -------
-        Mapping
-            For the weights and for the widths.
-        """
+        """Return both optimisers."""
         return {"weights": self.weights, "widths": self.widths}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return both schedules.
-
-        Returns
-        -------
-        Sequence
-            Cosine for the weights and for the widths; a constant is one that ends where it starts.
-        """
+        """Return both schedules."""
         return self.cosines

@@ -16,21 +16,7 @@ from augury.transforms.base import Transform
 
 
 class Augmented(GivenTransform):
-    """Train the orbit average of a network under widths that stay as they are.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        Its widths must be set, at least one of them above zero.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set; not used here.
-    """
+    """Train the orbit average of a network under widths that stay as they are."""
 
     model: OrbitAverage
 
@@ -42,19 +28,6 @@ class Augmented(GivenTransform):
     def objective(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss of the orbit average, which is what is minimised.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Where the noise of the views comes from.
-
-        Returns
-        -------
-        tuple
-            The loss, twice.
-        """
+        """Return the loss of the orbit average, which is what is minimised."""
         loss = self.loss(self.model.average(x, rng), y)
         return loss, loss

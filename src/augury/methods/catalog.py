@@ -83,28 +83,7 @@ def build(
     N: int,
     example: "Tensor | None" = None,
 ) -> "Learner":
-    """Make the learner that the settings name.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        The distribution over transformations; None where the data have none.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set.
-    example
-        A few inputs; some methods must see how the network is wired.
-
-    Returns
-    -------
-    Learner
-        Ready for the loop.
-    """
+    """Make the learner that the settings name."""
     row = METHODS[choose("method", config.method, METHODS)]
     if row.needs_transform and transform is None:
         raise InputError(

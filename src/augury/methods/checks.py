@@ -8,13 +8,7 @@ from augury.data.dataset import Dataset
 
 
 def check_size(data: Dataset) -> None:
-    """Raise unless there are at least two training examples.
-
-    Parameters
-    ----------
-    data
-        The data.
-    """
+    """Raise unless there are at least two training examples."""
     if len(data.x_train) < 2:
         raise InputError(
             f"learning an invariance needs at least two training examples; got {len(data.x_train)}. "
@@ -23,13 +17,7 @@ def check_size(data: Dataset) -> None:
 
 
 def check_device(name: str) -> None:
-    """Raise unless torch can put a tensor on the device.
-
-    Parameters
-    ----------
-    name
-        As torch names it.
-    """
+    """Raise unless torch can put a tensor on the device."""
     try:
         torch.empty(1, device=name).add_(1)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -38,15 +26,7 @@ def check_device(name: str) -> None:
 
 
 def check_net(net: nn.Module, data: Dataset) -> None:
-    """Raise unless the network can be trained, takes the inputs and gives one output per class or target.
-
-    Parameters
-    ----------
-    net
-        The network.
-    data
-        The data.
-    """
+    """Raise unless the network can be trained, takes the inputs and gives one output per class or target."""
     if not any(parameter.requires_grad for parameter in net.parameters()):
         raise InputError(
             "the network must have parameters to train; it has none, or all are frozen. "

@@ -14,21 +14,7 @@ from augury.transforms.base import Transform
 
 
 class DataAugmented(GivenTransform):
-    """Train the bare network on transformed copies.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        What makes the copies.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set; not used here.
-    """
+    """Train the bare network on transformed copies."""
 
     def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
         super().__init__(net, transform, config, task)

@@ -27,33 +27,7 @@ E = TypeVar("E", bound="InvariantEstimator")
 
 
 class InvariantEstimator:
-    """What classifier and regressor share.
-
-    Parameters
-    ----------
-    model
-        A network's name, or a module (a copy of it is trained); chosen by the kind of data unless told.
-    method
-        A key of `augury.methods.catalog.METHODS`.
-    generators
-        Which transformations may act; what suits the data unless told.
-    transform
-        A transformation of your own, instead of generators (a copy of it is used).
-    input_shape
-        Shape of one input, where X comes as rows of numbers: (1, 28, 28) for 784 columns.
-    kind
-        "image", "signal", "points", "coordinates" or "features"; inferred from the shape unless told.
-    epochs, samples, samples_eval, batch
-        As in `LearnConfig`; the method's own unless told.
-    device
-        Where to train, as torch names it.
-    seed
-        Everything random follows from it.
-    settings
-        Any other fields of `LearnConfig`.
-    callbacks
-        Whoever watches.
-    """
+    """What classifier and regressor share."""
 
     task: str
     """"classification" or "regression"."""
@@ -88,33 +62,11 @@ class InvariantEstimator:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor.
-
-        Parameters
-        ----------
-        deep
-            For scikit-learn; there are no estimators inside.
-
-        Returns
-        -------
-        dict
-            Values by name.
-        """
+        """Return the parameters of the constructor."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self: E, **params: Any) -> E:
-        """Change parameters.
-
-        Parameters
-        ----------
-        params
-            Values by name.
-
-        Returns
-        -------
-        InvariantEstimator
-            Itself.
-        """
+        """Change parameters."""
         for name, value in params.items():
             setattr(self, choose(f"parameter of {type(self).__name__}", name, self._names()), value)
         return self

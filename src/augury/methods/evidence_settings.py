@@ -14,26 +14,7 @@ AnyEvidence = Evidence | NtkEvidence
 def make_evidence(
     model: OrbitAverage, config: LearnConfig, task: str, N: int, only: Sequence[str] | None = None
 ) -> AnyEvidence:
-    """Return the evidence that the settings describe.
-
-    Parameters
-    ----------
-    model
-        The network with its transformation.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set.
-    only
-        Names of the layers to be Bayesian about; all unless told.
-
-    Returns
-    -------
-    Evidence
-        Ready to climb.
-    """
+    """Return the evidence that the settings describe."""
     if config.evidence == "ntk":
         if only is not None:
             raise InputError(

@@ -88,22 +88,7 @@ def forecast(
     clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
 ) -> Forecast:
-    """Take a few steps of a run and say what all of it would cost; a module of the user's own is left trained.
-
-    Parameters
-    ----------
-    data, model, method, transform
-        As in `augury.learn`.
-    clock
-        Where the time comes from.
-    settings
-        Fields of `LearnConfig`.
-
-    Returns
-    -------
-    Forecast
-        What will be done, the memory and the time it takes.
-    """
+    """Take a few steps of a run and say what all of it would cost; a module of the user's own is left trained."""
     ready = prepare(data, model, method, transform, settings)
     with own_global_stream(ready.config.seed):
         costs = measure(ready, clock)
@@ -130,20 +115,7 @@ def forecast(
 
 
 def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
-    """Time a few steps, a climb, and a few test inputs; the learner is changed by it.
-
-    Parameters
-    ----------
-    ready
-        A run that has not begun.
-    clock
-        Where the time comes from.
-
-    Returns
-    -------
-    Costs
-        Seconds of each.
-    """
+    """Time a few steps, a climb, and a few test inputs; the learner is changed by it."""
     config, data, learner = ready.config, ready.data, ready.learner
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     rng = streams(config.seed)["views"]
@@ -176,58 +148,17 @@ def _endless(batches: Batches, rng: torch.Generator) -> Any:
 
 
 def steps_of(config: LearnConfig, N: int) -> int:
-    """Return the steps of an epoch.
-
-    Parameters
-    ----------
-    config
-        The settings.
-    N
-        Training examples.
-
-    Returns
-    -------
-    int
-        Mini-batches, the last of which may be small.
-    """
+    """Return the steps of an epoch."""
     return -(-N // config.batch)
 
 
 def climbs_of(config: LearnConfig, N: int) -> int:
-    """Return the steps up the evidence in a whole run.
-
-    Parameters
-    ----------
-    config
-        The settings.
-    N
-        Training examples.
-
-    Returns
-    -------
-    int
-        All of them.
-    """
+    """Return the steps up the evidence in a whole run."""
     return sum(config.climbs(epoch, N) for epoch in range(1, config.epochs + 1))
 
 
 def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
-    """Return about how long a run takes.
-
-    Parameters
-    ----------
-    config
-        The settings.
-    N, M
-        Training and test examples.
-    costs
-        What its parts take.
-
-    Returns
-    -------
-    float
-        Seconds.
-    """
+    """Return about how long a run takes."""
     training = config.epochs * (N / min(config.batch, N)) * costs.step
     end = costs.climb * (2 * costs.widths + N / min(config.evidence_images, N))
     scored = 2 * M  # after the last epoch, and of the one that is kept
@@ -237,18 +168,7 @@ def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
 
 
 def peak_memory(device: str) -> int | None:
-    """Return the most memory that was used so far.
-
-    Parameters
-    ----------
-    device
-        As torch names it.
-
-    Returns
-    -------
-    int or None
-        Bytes: of this process, or of the GPU.
-    """
+    """Return the most memory that was used so far."""
     if torch.device(device).type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
     if sys.platform == "win32":

@@ -19,19 +19,7 @@ from augury.transforms.finite_group import FiniteGroup
 
 
 class GivenTransform(Learner):
-    """Trains a network, or its orbit average, with a transformation whose widths stay as they are.
-
-    Parameters
-    ----------
-    model
-        What is trained.
-    transform
-        A finite group, all of whose elements count alike unless told, or a distribution with at least one width set.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    """
+    """Trains a network, or its orbit average, with a transformation whose widths stay as they are."""
 
     def __init__(self, model: nn.Module, transform: Transform, config: LearnConfig, task: str) -> None:
         if isinstance(transform, FiniteGroup) and not transform.eta.any():
@@ -57,36 +45,10 @@ class GivenTransform(Learner):
     def objective(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss of a mini-batch and what is minimised.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Where random views come from.
-
-        Returns
-        -------
-        tuple
-            The task's loss, comparable between methods; the objective.
-        """
+        """Return the loss of a mini-batch and what is minimised."""
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step down the objective.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Where random views come from.
-
-        Returns
-        -------
-        float
-            The task's loss.
-        """
+        """Take one step down the objective."""
         loss, objective = self.objective(x, y, rng)
         self.weights.zero_grad()
         objective.backward()
@@ -94,82 +56,29 @@ class GivenTransform(Learner):
         return loss.item()
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the one optimiser.
-
-        Returns
-        -------
-        Mapping
-            For the weights.
-        """
+        """Return the one optimiser."""
         return {"weights": self.weights}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the one schedule.
-
-        Returns
-        -------
-        Sequence
-            Cosine for the weights.
-        """
+        """Return the one schedule."""
         return [self.cosine]
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say what was given.
-
-        Parameters
-        ----------
-        batches, rng
-            Not used.
-
-        Returns
-        -------
-        Findings
-            The widths as they were.
-        """
+        """Say what was given."""
         return Findings(widths_of(self.given, "given"))
 
 
 def random_views(
     transform: Transform, x: Float[Tensor, "B ..."], rng: torch.Generator
 ) -> Float[Tensor, "B ..."]:
-    """Return one random view of every input: an element of a finite group, each as likely, or a draw of the noise.
-
-    Parameters
-    ----------
-    transform
-        What moves them.
-    x
-        Inputs.
-    rng
-        Where the draws come from.
-
-    Returns
-    -------
-    Tensor
-        The views.
-    """
+    """Return one random view of every input: an element of a finite group, each as likely, or a draw of the noise."""
     return _views(transform, x, rng, 0)
 
 
 def moving_views(
     transform: Transform, x: Float[Tensor, "B ..."], rng: torch.Generator
 ) -> Float[Tensor, "B ..."]:
-    """Do the same without the identity of a finite group, which shows nothing of an invariance error.
-
-    Parameters
-    ----------
-    transform
-        What moves them.
-    x
-        Inputs.
-    rng
-        Where the draws come from.
-
-    Returns
-    -------
-    Tensor
-        The views.
-    """
+    """Do the same without the identity of a finite group, which shows nothing of an invariance error."""
     return _views(transform, x, rng, 1)
 
 

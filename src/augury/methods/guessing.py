@@ -27,18 +27,7 @@ NOTE = (
 
 
 def guess(y: Shaped[Tensor, "N ..."]) -> float:
-    """Return the log probability of targets for one who knows how they are distributed, and not the inputs.
-
-    Parameters
-    ----------
-    y
-        Labels (integers) or targets (floats).
-
-    Returns
-    -------
-    float
-        Nats, for all of them together.
-    """
+    """Return the log probability of targets for one who knows how they are distributed, and not the inputs."""
     N = len(y)
     if not y.is_floating_point():
         n = torch.unique(y, return_counts=True)[1].double()
@@ -48,20 +37,7 @@ def guess(y: Shaped[Tensor, "N ..."]) -> float:
 
 
 def sober(found: Findings, y: Shaped[Tensor, "N ..."]) -> Findings:
-    """Return findings as they are, or without any verdict where their evidence does not beat a guess.
-
-    Parameters
-    ----------
-    found
-        With a log evidence.
-    y
-        The targets of the training set.
-
-    Returns
-    -------
-    Findings
-        With a note that says so. The intervals stay: what the evidence says, believed or not.
-    """
+    """Return findings as they are, or without any verdict where their evidence does not beat a guess."""
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found

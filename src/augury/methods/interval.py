@@ -33,22 +33,7 @@ Z = 1.96
 
 
 def judged(evidence: AnyEvidence | Elbo, batches: Batches, rng: torch.Generator) -> dict[str, Width]:
-    """Return every width with its interval and verdict.
-
-    Parameters
-    ----------
-    evidence
-        At the end of training.
-    batches
-        The training set.
-    rng
-        Where order and noise come from.
-
-    Returns
-    -------
-    dict
-        Widths by name.
-    """
+    """Return every width with its interval and verdict."""
     transform = evidence.model.transform
     if sum(p.numel() for p in evidence.eta) != len(transform.specs):
         return widths_of(
@@ -72,24 +57,7 @@ def _judged(spec: WidthSpec, eta: float, slope: Slope) -> Width:
 def slope_of(
     evidence: AnyEvidence | Elbo, sample: tuple[Tensor, Tensor], seed: int, parameter: Tensor, k: int
 ) -> Slope:
-    """Return d log p / d eta_k as a function of that width, all else and the noise held.
-
-    Parameters
-    ----------
-    evidence
-        At the end of training.
-    sample
-        Inputs and targets; scaled up to the whole set.
-    seed
-        Of the noise.
-    parameter, k
-        The width: an entry of one of the evidence's parameters.
-
-    Returns
-    -------
-    Callable
-        The derivative at a width; the parameter is left as it was.
-    """
+    """Return d log p / d eta_k as a function of that width, all else and the noise held."""
     which = next(n for n, p in enumerate(evidence.eta) if p is parameter)
 
     def slope(eta: float) -> float:
@@ -105,61 +73,18 @@ def slope_of(
 
 
 def precision(slope: Slope, eta: float) -> float:
-    """Return -d^2 log p(D) / d eta^2.
-
-    Parameters
-    ----------
-    slope
-        The derivative of the evidence.
-    eta
-        Where.
-
-    Returns
-    -------
-    float
-        Negative or zero where the evidence is not peaked.
-    """
+    """Return -d^2 log p(D) / d eta^2."""
     return -(slope(eta + STEP) - slope(eta - STEP)) / (2 * STEP)
 
 
 def gaussian(eta: float, precision: float, upper: float) -> tuple[float, float]:
-    """Return the 95 % interval of a Gaussian, within the sensible range.
-
-    Parameters
-    ----------
-    eta
-        Its mean, not negative.
-    precision
-        What the evidence says of it.
-    upper
-        The largest width that means anything new; may be infinite.
-
-    Returns
-    -------
-    tuple
-        Low and high; the whole range where the precision is not positive.
-    """
+    """Return the 95 % interval of a Gaussian, within the sensible range."""
     spread = Z / math.sqrt(precision) if precision > 0 else math.inf
     return max(0.0, eta - spread), min(upper, eta + spread)
 
 
 def width_of(spec: WidthSpec, eta: float, low: float, high: float) -> Width:
-    """Return one width with its interval and verdict.
-
-    Parameters
-    ----------
-    spec
-        Its name, unit and bound.
-    eta
-        Its value, not negative.
-    low, high
-        Its interval.
-
-    Returns
-    -------
-    Width
-        As a person reads it.
-    """
+    """Return one width with its interval and verdict."""
     verdict = "invariant" if low >= SLIGHT else "not invariant" if high <= SLIGHT else "undecided"
     to_person = spec.unit.to_person
     end = to_person(high) if math.isfinite(high) else None

@@ -50,21 +50,7 @@ FINAL_STEPS = 5
 
 
 class InvariantWeights(Learner):
-    """Widths by the variational bound of a shallow network.
-
-    Parameters
-    ----------
-    net
-        A shallow network: "rff", "relu", or a `Shallow` of your own.
-    transform
-        Holds the widths.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set.
-    """
+    """Widths by the variational bound of a shallow network."""
 
     model: ShallowOrbit
 
@@ -100,20 +86,7 @@ class InvariantWeights(Learner):
         return [*hidden, net.output.weight, *scale, *self.likelihood.parameters()]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Average the features of a batch over the orbit; take one step on whatever Adam moves.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Where the noise of views and outputs comes from.
-
-        Returns
-        -------
-        float
-            The mean negative log-likelihood, expected under q.
-        """
+        """Average the features of a batch over the orbit; take one step on whatever Adam moves."""
         with torch.set_grad_enabled(bool(self.trained)):
             eps = self._noise(x, self.model.S_train, rng)
             phi = self.model.mean_features(x, eps)
@@ -139,22 +112,7 @@ class InvariantWeights(Learner):
         return self.likelihood.log_prob(self.model.net.output(phi), y)
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
-        """Fit q to the features of the epoch, then take one step on the widths.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        epoch
-            How many epochs are done.
-        rng
-            Where order and noise come from.
-
-        Returns
-        -------
-        dict
-            The bound at the widths before the step, on the views that q was fitted to, and the prior precision.
-        """
+        """Fit q to the features of the epoch, then take one step on the widths."""
         if self.natural is not None:
             self._fit(batches, self.model.S_train, self.config.posterior_steps, rng)
         elif self.bound is not None and self.config.delta_steps > 0:
@@ -201,54 +159,23 @@ class InvariantWeights(Learner):
         return total * self.N / n
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the optimisers.
-
-        Returns
-        -------
-        Mapping
-            Adam for the weights where it moves any, Rprop for the widths where they move.
-        """
+        """Return the optimisers."""
         made = {"weights": self.weights, "widths": self.widths}
         return {name: optimizer for name, optimizer in made.items() if optimizer is not None}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the schedule of the weights; the widths follow none, so that only the bound can stop them.
-
-        Returns
-        -------
-        Sequence
-            Cosine where Adam moves any weights.
-        """
+        """Return the schedule of the weights; the widths follow none, so that only the bound can stop them."""
         return self.cosines
 
     def modules(self) -> Mapping[str, nn.Module]:
-        """Return the model, and the posterior with all it needs to go on.
-
-        Returns
-        -------
-        Mapping
-            Everything with a state.
-        """
+        """Return the model, and the posterior with all it needs to go on."""
         if self.natural is not None:
             return {"model": self.model, "posterior": self.natural}
         posterior = {} if self.bound is None else {"posterior": self.bound.posterior}
         return {"model": self.model, "likelihood": self.likelihood, **posterior}
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Fit q once more with the views of evaluation; give every width its interval and verdict.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        rng
-            Where noise comes from.
-
-        Returns
-        -------
-        Findings
-            What was learned; for maximum likelihood, without interval, verdict or bound.
-        """
+        """Fit q once more with the views of evaluation; give every width its interval and verdict."""
         if self.natural is not None:
             self._fit(batches, self.model.S_eval, FINAL_STEPS, rng)
         if self.bound is None:

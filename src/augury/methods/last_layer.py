@@ -15,23 +15,7 @@ from augury.transforms.base import Transform
 
 
 class LastLayer(Lila):
-    """LILA with a Bayesian last layer; the other weights have the given weight decay instead of a prior.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        Holds the widths.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set.
-    example
-        A few inputs: the layer that is called last on them is the last layer.
-    """
+    """LILA with a Bayesian last layer; the other weights have the given weight decay instead of a prior."""
 
     def __init__(
         self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int, example: Tensor

@@ -26,23 +26,7 @@ from augury.transforms.base import Transform
 
 
 class Lila(WithEvidence):
-    """Weights by their posterior mode, widths and prior by the evidence.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        Holds the widths.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set.
-    only
-        Names of the layers to be Bayesian about; all unless told.
-    """
+    """Weights by their posterior mode, widths and prior by the evidence."""
 
     model: OrbitAverage
     evidence: AnyEvidence
@@ -66,20 +50,7 @@ class Lila(WithEvidence):
         ]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on the weights.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Where the noise of the views comes from.
-
-        Returns
-        -------
-        float
-            The mean negative log-likelihood.
-        """
+        """Take one step on the weights."""
         with torch.no_grad():
             views = self.model.views(x, rng)
         f_hat = self.model.net(views).unflatten(0, (len(x), -1)).mean(1)
@@ -87,20 +58,7 @@ class Lila(WithEvidence):
         return self.take_step(loss)
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Give every width its interval and verdict, and the evidence over all the data.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        rng
-            Where noise comes from.
-
-        Returns
-        -------
-        Findings
-            What was learned.
-        """
+        """Give every width its interval and verdict, and the evidence over all the data."""
         widths = judged(self.evidence, batches, rng)
         found = Findings(widths, self.evidence.value(batches(), rng))
         # The bound by the NTK is loose: that it is below a guess says nothing.

@@ -12,22 +12,7 @@ SCALAR_RATE = 0.1
 
 
 def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> torch.optim.Optimizer:
-    """Return Adam or SGD for the weights that are not frozen.
-
-    Parameters
-    ----------
-    net
-        The network.
-    config
-        Gives the optimiser and its rate.
-    weight_decay
-        L2 penalty on every weight.
-
-    Returns
-    -------
-    Optimizer
-        The optimiser; under SGD, Fixup scalars form a group of their own.
-    """
+    """Return Adam or SGD for the weights that are not frozen."""
     if config.optimizer == "adam":
         weights = [p for p in net.parameters() if p.requires_grad]
         return torch.optim.Adam(weights, lr=config.rate, weight_decay=weight_decay)
@@ -41,20 +26,7 @@ def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> tor
 
 
 def for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimizer:
-    """Return Adam for the widths, without decay.
-
-    Parameters
-    ----------
-    transform
-        Holds the widths.
-    config
-        Gives their rate.
-
-    Returns
-    -------
-    Optimizer
-        The optimiser.
-    """
+    """Return Adam for the widths, without decay."""
     return torch.optim.Adam(transform.parameters(), lr=config.eta_rate)
 
 
@@ -63,19 +35,6 @@ LARGEST_STEP, SMALLEST_STEP = 0.5, 1e-4
 
 
 def rprop_for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimizer:
-    """Return Rprop for widths whose gradient is nearly free of noise: every width has a step of its own.
-
-    Parameters
-    ----------
-    transform
-        Holds the widths.
-    config
-        Gives the first step.
-
-    Returns
-    -------
-    Optimizer
-        The optimiser.
-    """
+    """Return Rprop for widths whose gradient is nearly free of noise: every width has a step of its own."""
     sizes = (SMALLEST_STEP, max(LARGEST_STEP, config.eta_rate))
     return torch.optim.Rprop(transform.parameters(), lr=config.eta_rate, step_sizes=sizes)

@@ -24,21 +24,7 @@ from augury.transforms.identity import Identity
 
 
 class Plain(WithEvidence):
-    """Train the bare network.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        What the other methods would learn; only its names and units are used, to say "zero" of each width.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set.
-    """
+    """Train the bare network."""
 
     def __init__(
         self, net: nn.Module, transform: Transform | None, config: LearnConfig, task: str, N: int
@@ -53,40 +39,14 @@ class Plain(WithEvidence):
         self.cosines = [Cosine(self.weights, config.rate_end)]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on the weights.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Not used: nothing is random here.
-
-        Returns
-        -------
-        float
-            The loss without the prior.
-        """
+        """Take one step on the weights."""
         f = self.model(x)
         evidence = self.evidence
         loss = self.loss(f, y) if evidence is None else -evidence.likelihood.log_prob(f, y) / len(x)
         return self.take_step(loss)
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say that every width is zero, as given; give the evidence where there is one.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        rng
-            Where noise comes from.
-
-        Returns
-        -------
-        Findings
-            No transformation at all.
-        """
+        """Say that every width is zero, as given; give the evidence where there is one."""
         zero = {s.name: Width(s.unit.to_person(0.0), s.unit.symbol, verdict="given") for s in self.specs}
         value = None if self.evidence is None else self.evidence.value(batches(), rng)
         return Findings(zero, value, value)

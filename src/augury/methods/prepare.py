@@ -52,20 +52,7 @@ def prepare(
     transform: Transform | None,
     settings: dict[str, Any],
 ) -> Prepared:
-    """Read the data, fill in the settings, build network and learner; raise whatever does not fit.
-
-    Parameters
-    ----------
-    data, model, method, transform
-        As in `augury.learn`.
-    settings
-        Fields of `LearnConfig`.
-
-    Returns
-    -------
-    Prepared
-        All that training needs.
-    """
+    """Read the data, fill in the settings, build network and learner; raise whatever does not fit."""
     dataset = data if isinstance(data, Dataset) else _read(data)
     check_size(dataset)
     config = _config(dataset, model, method, transform, settings)

@@ -29,22 +29,7 @@ Slope = Callable[[float], float]
 
 
 def plausible(slope: Slope, here: float, upper: float) -> tuple[float, float]:
-    """Return between which widths the evidence is within `DROP` of its best.
-
-    Parameters
-    ----------
-    slope
-        The derivative of the evidence in this width.
-    here
-        Where it stands, not negative.
-    upper
-        The largest width that means anything new; may be infinite.
-
-    Returns
-    -------
-    tuple
-        Low and high, around `here`; high is infinite where the evidence falls nowhere and there is no upper bound.
-    """
+    """Return between which widths the evidence is within `DROP` of its best."""
     top = upper if math.isfinite(upper) else max(RUNGS[-1], 2 * here)
     knots = {here: slope(here)}
     walk(slope, knots, (v for v in sorted({*RUNGS, top}) if here < v <= top))
@@ -60,17 +45,7 @@ def plausible(slope: Slope, here: float, upper: float) -> tuple[float, float]:
 
 
 def walk(slope: Slope, knots: dict[float, float], rungs: Iterable[float]) -> None:
-    """Follow the evidence from rung to rung until it has fallen by `DROP`.
-
-    Parameters
-    ----------
-    slope
-        The derivative of the evidence.
-    knots
-        Where it is known, and what it is there; grows.
-    rungs
-        Where to go, nearest first.
-    """
+    """Follow the evidence from rung to rung until it has fallen by `DROP`."""
     for rung in rungs:
         knots[rung] = slope(rung)
         v, log_p = evidence(knots)
@@ -79,18 +54,7 @@ def walk(slope: Slope, knots: dict[float, float], rungs: Iterable[float]) -> Non
 
 
 def evidence(knots: dict[float, float]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """Return widths, and the evidence there relative to the first.
-
-    Parameters
-    ----------
-    knots
-        Derivatives by width.
-
-    Returns
-    -------
-    tuple
-        Finely spaced from the first knot to the last, all knots among them.
-    """
+    """Return widths, and the evidence there relative to the first."""
     at = sorted(knots)
     v, log_p = [torch.tensor(at[:1], dtype=torch.float64)], [torch.zeros(1, dtype=torch.float64)]
     t = torch.linspace(0, 1, FINE + 1, dtype=torch.float64)[1:]
@@ -102,20 +66,7 @@ def evidence(knots: dict[float, float]) -> tuple[Float[Tensor, " n"], Float[Tens
 
 
 def ends(knots: dict[float, float], here: float) -> tuple[float, float]:
-    """Return the widths farthest apart at which the evidence is within `DROP` of its best.
-
-    Parameters
-    ----------
-    knots
-        Derivatives by width.
-    here
-        What is inside whatever the evidence says.
-
-    Returns
-    -------
-    tuple
-        Low and high.
-    """
+    """Return the widths farthest apart at which the evidence is within `DROP` of its best."""
     v, log_p = evidence(knots)
     inside = v[log_p >= log_p.max() - DROP]
     return min(float(inside[0]), here), max(float(inside[-1]), here)

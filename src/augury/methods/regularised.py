@@ -46,25 +46,7 @@ FINEST = math.log(1.1)
 
 
 class Regularised(GivenTransform):
-    """Train the bare network on the task and on the logit invariance error.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        What the logits shall not see.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set; not used here.
-    nu
-        Weight of the logit error; 0 for one that follows SI until that is `si_target`.
-    si_target
-        Saliency similarity that an automatic nu aims at (paper D).
-    """
+    """Train the bare network on the task and on the logit invariance error."""
 
     def __init__(
         self,
@@ -94,22 +76,7 @@ class Regularised(GivenTransform):
         return loss, loss + self.nu.item() * logit_error(f, f_g[:, None]).mean()
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
-        """Measure LI and SI, and let nu follow.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        epoch
-            Not used.
-        rng
-            Where random views come from.
-
-        Returns
-        -------
-        dict
-            nu of this epoch, and where it has brought the network.
-        """
+        """Measure LI and SI, and let nu follow."""
         LI, SI = self.probe(batches, rng)
         diagnostics = {"nu": self.nu.item(), "LI": LI, "SI": SI}
         if self.automatic:
@@ -124,20 +91,7 @@ class Regularised(GivenTransform):
         self.gap.fill_(gap)
 
     def probe(self, batches: Batches, rng: torch.Generator) -> tuple[float, float]:
-        """Measure LI and SI in evaluation mode, on one random view each of the first training inputs.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        rng
-            Where random views come from.
-
-        Returns
-        -------
-        tuple
-            LI and SI.
-        """
+        """Measure LI and SI in evaluation mode, on one random view each of the first training inputs."""
         was_training = self.model.training
         self.model.eval()
         n, LI, SI = 0, 0.0, 0.0
@@ -154,20 +108,7 @@ class Regularised(GivenTransform):
         return LI / n, SI / n
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say what was given, and whether an automatic nu has reached its target.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        rng
-            Where random views come from.
-
-        Returns
-        -------
-        Findings
-            The widths as they were, with a note where SI is below the target.
-        """
+        """Say what was given, and whether an automatic nu has reached its target."""
         found = super().conclude(batches, rng)
         if not self.automatic:
             return found
@@ -179,22 +120,10 @@ class Regularised(GivenTransform):
         return found if self.target <= SI else replace(found, notes=(note,))
 
     def extra_state(self) -> dict[str, Tensor]:
-        """Return nu, and how it moves.
-
-        Returns
-        -------
-        dict
-            As tensors.
-        """
+        """Return nu, and how it moves."""
         return {"nu": self.nu, "gain": self.gain, "gap": self.gap}
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take them back.
-
-        Parameters
-        ----------
-        state
-            What `extra_state` gave.
-        """
+        """Take them back."""
         for name, tensor in self.extra_state().items():
             tensor.copy_(state[name])

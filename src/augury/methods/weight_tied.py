@@ -15,21 +15,7 @@ from augury.transforms.base import Transform
 
 
 class TiedLearner(GivenTransform):
-    """Train a network whose first layer is tied.
-
-    Parameters
-    ----------
-    net
-        An `nn.Sequential`, or a `WeightTied` network.
-    transform
-        A finite group that moves pixels exactly.
-    config
-        The settings.
-    task
-        "classification" or "regression".
-    N
-        Size of the training set; not used here.
-    """
+    """Train a network whose first layer is tied."""
 
     def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
         super().__init__(tie(net, exact_group(transform)), transform, config, task)

@@ -25,18 +25,7 @@ class WithEvidence(Learner):
     """None where nothing Bayesian is done."""
 
     def take_step(self, loss: Tensor) -> float:
-        """Take one step on the weights, down the loss and the prior.
-
-        Parameters
-        ----------
-        loss
-            Mean over the mini-batch, without the prior.
-
-        Returns
-        -------
-        float
-            The loss.
-        """
+        """Take one step on the weights, down the loss and the prior."""
         self.weights.zero_grad()
         loss.backward()
         if self.evidence is not None:
@@ -45,22 +34,7 @@ class WithEvidence(Learner):
         return loss.item()
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
-        """Climb the evidence, where it is time to.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        epoch
-            How many epochs are done.
-        rng
-            Where order and noise come from.
-
-        Returns
-        -------
-        dict
-            The log evidence and the prior precision; nothing in the epochs between.
-        """
+        """Climb the evidence, where it is time to."""
         diagnostics: dict[str, float] = {}
         if self.evidence is not None:
             for _ in range(self.config.climbs(epoch, batches.N)):
@@ -68,56 +42,26 @@ class WithEvidence(Learner):
         return diagnostics
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the optimisers.
-
-        Returns
-        -------
-        Mapping
-            For the weights; for the prior with the noise, and for the widths, where they are learned.
-        """
+        """Return the optimisers."""
         if self.evidence is None:
             return {"weights": self.weights}
         widths = {"widths": self.evidence.eta_optimizer} if self.evidence.eta else {}
         return {"weights": self.weights, **widths, "prior": self.evidence.delta_optimizer}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the schedules.
-
-        Returns
-        -------
-        Sequence
-            Cosine for the weights, and for the widths where they are learned.
-        """
+        """Return the schedules."""
         return self.cosines
 
     def modules(self) -> Mapping[str, nn.Module]:
-        """Return the model, and the likelihood where there is one.
-
-        Returns
-        -------
-        Mapping
-            Everything with parameters, the prior precision aside.
-        """
+        """Return the model, and the likelihood where there is one."""
         likelihood = {} if self.evidence is None else {"likelihood": self.evidence.likelihood}
         return {"model": self.model, **likelihood}
 
     def extra_state(self) -> dict[str, Tensor]:
-        """Return the prior precision, where it is learned.
-
-        Returns
-        -------
-        dict
-            log delta.
-        """
+        """Return the prior precision, where it is learned."""
         return {} if self.evidence is None else self.evidence.state()
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take the prior precision back.
-
-        Parameters
-        ----------
-        state
-            What `extra_state` gave.
-        """
+        """Take the prior precision back."""
         if self.evidence is not None:
             self.evidence.load_state(state)

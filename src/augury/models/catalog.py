@@ -157,40 +157,12 @@ NETWORKS: dict[str, Network] = {
 
 
 def that_take(input_shape: Sequence[int]) -> list[str]:
-    """Return the names of the networks that take inputs of a shape.
-
-    Parameters
-    ----------
-    input_shape
-        Shape of one input, without the batch axis.
-
-    Returns
-    -------
-    list
-        The names, in the order of the table.
-    """
+    """Return the names of the networks that take inputs of a shape."""
     return [name for name, row in NETWORKS.items() if row.fits(tuple(input_shape))]
 
 
 def build(name: str, input_shape: Sequence[int], n_outputs: int, rng: "torch.Generator") -> "torch.nn.Module":
-    """Build a network by its name.
-
-    Parameters
-    ----------
-    name
-        A key of `NETWORKS`.
-    input_shape
-        Shape of one input, without the batch axis.
-    n_outputs
-        Outputs: classes, or dimensions of the target.
-    rng
-        Where the first weights come from; torch's global generator is not touched.
-
-    Returns
-    -------
-    nn.Module
-        The network, [B, *input_shape] to [B, n_outputs].
-    """
+    """Build a network by its name."""
     row, shape = NETWORKS[choose("model", name, NETWORKS)], tuple(input_shape)
     if n_outputs < 1 or min(shape, default=0) < 1:
         raise InputError(

@@ -22,17 +22,7 @@ LAST_MAP = 5
 
 
 class CNN(nn.Sequential):
-    """Paper A's CNN: 60,170 weights for 28 x 28 grey images and ten classes.
-
-    Parameters
-    ----------
-    input_shape
-        Channels, height and width; at least 12 pixels a side.
-    n_outputs
-        Outputs of the last layer.
-    rng
-        Where the first weights come from.
-    """
+    """Paper A's CNN: 60,170 weights for 28 x 28 grey images and ten classes."""
 
     def __init__(self, input_shape: tuple[int, int, int], n_outputs: int, rng: torch.Generator) -> None:
         channels, *sides = input_shape

@@ -17,41 +17,14 @@ LARGE = 96
 def conv(
     n_in: int, n_out: int, kernel: int, rng: torch.Generator, stride: int = 1, padding: int = 0
 ) -> nn.Conv2d:
-    """Return a convolution without bias, filled by He's rule.
-
-    Parameters
-    ----------
-    n_in, n_out
-        Channels.
-    kernel
-        Side of the kernel.
-    rng
-        Where the weights come from.
-    stride, padding
-        As for torch.
-
-    Returns
-    -------
-    Conv2d
-        The layer.
-    """
+    """Return a convolution without bias, filled by He's rule."""
     layer = bare(nn.Conv2d, n_in, n_out, kernel, stride=stride, padding=padding, bias=False)
     he_normal_(layer.weight, rng)
     return layer
 
 
 class Shallow(nn.Sequential):
-    """Paper C's extractor of the synthetic experiments.
-
-    Parameters
-    ----------
-    channels
-        Of the image.
-    rng
-        Where the first weights come from.
-    filters
-        Of the convolution.
-    """
+    """Paper C's extractor of the synthetic experiments."""
 
     def __init__(self, channels: int, rng: torch.Generator, filters: int = 16) -> None:
         super().__init__(
@@ -60,17 +33,7 @@ class Shallow(nn.Sequential):
 
 
 class Block(nn.Module):
-    """relu(shortcut(x) + bn(conv(relu(bn(conv(x)))))): the basic block of He et al. (2016).
-
-    Parameters
-    ----------
-    n_in, n_out
-        Channels.
-    stride
-        2 to halve the side, else 1.
-    rng
-        Where the first weights come from.
-    """
+    """relu(shortcut(x) + bn(conv(relu(bn(conv(x)))))): the basic block of He et al. (2016)."""
 
     def __init__(self, n_in: int, n_out: int, stride: int, rng: torch.Generator) -> None:
         super().__init__()
@@ -82,36 +45,13 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        """Return the block's output.
-
-        Parameters
-        ----------
-        x
-            The block's input.
-
-        Returns
-        -------
-        Tensor
-            Its output.
-        """
+        """Return the block's output."""
         h = torch.relu(self.norm1(self.conv1(x)))
         return torch.relu(self.shortcut(x) + self.norm2(self.conv2(h)))
 
 
 class ResNet(nn.Sequential):
-    """Stem, four stages that double the channels and halve the side, mean over positions.
-
-    Parameters
-    ----------
-    input_shape
-        Channels, height and width.
-    rng
-        Where the first weights come from.
-    width
-        Channels of the first stage.
-    blocks
-        Blocks in each stage: 2 make a ResNet-18, 1 a ResNet-10.
-    """
+    """Stem, four stages that double the channels and halve the side, mean over positions."""
 
     def __init__(
         self, input_shape: tuple[int, int, int], rng: torch.Generator, width: int = 64, blocks: int = 2

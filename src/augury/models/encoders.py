@@ -61,22 +61,7 @@ ENCODERS: dict[str, Encoder] = {
 
 
 def build(name: str, input_shape: Sequence[int], rng: "torch.Generator") -> "torch.nn.Module":
-    """Build an encoder by its name.
-
-    Parameters
-    ----------
-    name
-        A key of `ENCODERS`.
-    input_shape
-        Channels, height and width.
-    rng
-        Where the first weights come from.
-
-    Returns
-    -------
-    nn.Module
-        [n, *input_shape] to [n, d].
-    """
+    """Build an encoder by its name."""
     row = ENCODERS[choose("encoder", name, ENCODERS)]
     if len(input_shape) != 3 or min(input_shape[1:]) < row.smallest:
         raise InputError(

@@ -67,21 +67,7 @@ class _Stages(nn.Module, ABC):
 
 
 class FixupResNet(_Stages):
-    """A Fixup ResNet of depth 6n + 2: three stages of n blocks with w, 2w and 4w channels.
-
-    Parameters
-    ----------
-    channels
-        Channels of the images.
-    n_outputs
-        Outputs of the last layer.
-    rng
-        Where the first weights come from.
-    depth
-        Layers with weights, 6n + 2.
-    width
-        Channels of the first stage.
-    """
+    """A Fixup ResNet of depth 6n + 2: three stages of n blocks with w, 2w and 4w channels."""
 
     block = FixupBlock
 
@@ -93,38 +79,13 @@ class FixupResNet(_Stages):
         self.initialise(rng)
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
-        """Return the outputs of every image.
-
-        Parameters
-        ----------
-        x
-            Images.
-
-        Returns
-        -------
-        Tensor
-            The outputs; zero at the start of training.
-        """
+        """Return the outputs of every image."""
         h = self.stages(torch.relu(self.bias1(self.stem(x))))
         return self.linear(self.bias2(h.mean((2, 3))))
 
 
 class FixupWideResNet(_Stages):
-    """A Fixup Wide ResNet of depth 6n + 4: stem of 16 channels, stages of 16k, 32k and 64k.
-
-    Parameters
-    ----------
-    channels
-        Channels of the images.
-    n_outputs
-        Outputs of the last layer.
-    rng
-        Where the first weights come from.
-    depth
-        Layers with weights, 6n + 4.
-    widen
-        The factor k.
-    """
+    """A Fixup Wide ResNet of depth 6n + 4: stem of 16 channels, stages of 16k, 32k and 64k."""
 
     block = WideFixupBlock
 
@@ -136,17 +97,6 @@ class FixupWideResNet(_Stages):
         self.initialise(rng)
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
-        """Return the outputs of every image.
-
-        Parameters
-        ----------
-        x
-            Images.
-
-        Returns
-        -------
-        Tensor
-            The outputs; zero at the start of training.
-        """
+        """Return the outputs of every image."""
         h = torch.relu(self.bias1(self.stages(self.stem(x))))
         return self.linear(self.bias2(h.mean((2, 3))))

@@ -11,18 +11,7 @@ CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 def group_names(groups: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the invariance groups, or raise unless there are some and all differ.
-
-    Parameters
-    ----------
-    groups
-        What a user gave.
-
-    Returns
-    -------
-    tuple
-        The names.
-    """
+    """Return the names of the invariance groups, or raise unless there are some and all differ."""
     names = tuple(groups)
     if not names or len(set(names)) < len(names) or not all(names):
         raise InputError(
@@ -32,20 +21,7 @@ def group_names(groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """Return the number of features, by a look at two inputs of zeros.
-
-    Parameters
-    ----------
-    encoder
-        The module.
-    input_shape
-        Shape of one input.
-
-    Returns
-    -------
-    int
-        d.
-    """
+    """Return the number of features, by a look at two inputs of zeros."""
     was_training = encoder.training
     like = next(encoder.parameters(), torch.zeros(()))
     zeros = like.new_zeros(2, *input_shape)
@@ -66,18 +42,7 @@ def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
 
 
 def vacate(encoder: nn.Module) -> dict[str, tuple[int, ...]]:
-    """Take the weights out of every convolution, in place, leaving places to be filled.
-
-    Parameters
-    ----------
-    encoder
-        The module.
-
-    Returns
-    -------
-    dict
-        Shape of each weight by its name.
-    """
+    """Take the weights out of every convolution, in place, leaving places to be filled."""
     shapes = {}
     for path, layer in encoder.named_modules():
         if isinstance(layer, CONVOLUTIONS):

@@ -22,13 +22,7 @@ Moments = tuple[Tensor, Tensor]
 
 
 class MomentNorm(nn.Module):
-    """A BatchNorm without running averages, which can also note its moments or be given others'.
-
-    Parameters
-    ----------
-    norm
-        The layer whose eps, scale and shift it takes over.
-    """
+    """A BatchNorm without running averages, which can also note its moments or be given others'."""
 
     def __init__(self, norm: BatchNorm) -> None:
         super().__init__()
@@ -38,18 +32,7 @@ class MomentNorm(nn.Module):
         self.moments: Moments | None = None
 
     def forward(self, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B C ..."]:
-        """Normalise by the moments that were given, else by those of the batch.
-
-        Parameters
-        ----------
-        x
-            A batch.
-
-        Returns
-        -------
-        Tensor
-            The batch, channel by channel with mean `bias` and standard deviation `weight`.
-        """
+        """Normalise by the moments that were given, else by those of the batch."""
         if self.moments is None and not self.noting:
             return F.batch_norm(x, None, None, self.weight, self.bias, True, 0.0, self.eps)
         if self.noting:
@@ -64,13 +47,7 @@ class MomentNorm(nn.Module):
         return x * scale.view(shape) + shift.view(shape)
 
     def plain(self) -> nn.Module:
-        """Return an ordinary BatchNorm with the moments of now, or one that keeps to the batch where there are none.
-
-        Returns
-        -------
-        nn.Module
-            The layer, in evaluation mode.
-        """
+        """Return an ordinary BatchNorm with the moments of now, or one that keeps to the batch where there are none."""
         fixed = self.moments is not None
         norm = self.kind(self.channels, self.eps, affine=self.weight is not None, track_running_stats=fixed)
         if self.weight is not None:
@@ -81,18 +58,7 @@ class MomentNorm(nn.Module):
 
 
 def swap_in(encoder: nn.Module) -> list[MomentNorm]:
-    """Exchange every BatchNorm of a module, in place.
-
-    Parameters
-    ----------
-    encoder
-        The module.
-
-    Returns
-    -------
-    list
-        The layers that stand there now.
-    """
+    """Exchange every BatchNorm of a module, in place."""
     for path, module in list(encoder.named_modules()):
         if isinstance(module, BATCH_NORMS):
             parent, _, name = path.rpartition(".")
@@ -101,13 +67,7 @@ def swap_in(encoder: nn.Module) -> list[MomentNorm]:
 
 
 def swap_out(encoder: nn.Module) -> None:
-    """Exchange every `MomentNorm` of a module for an ordinary BatchNorm, in place.
-
-    Parameters
-    ----------
-    encoder
-        The module.
-    """
+    """Exchange every `MomentNorm` of a module for an ordinary BatchNorm, in place."""
     for path, module in list(encoder.named_modules()):
         if isinstance(module, MomentNorm):
             parent, _, name = path.rpartition(".")
@@ -116,18 +76,7 @@ def swap_out(encoder: nn.Module) -> None:
 
 @contextmanager
 def noting(norms: list[MomentNorm]) -> Iterator[None]:
-    """Note the moments of all that passes through; afterwards they hold until `forget`.
-
-    Parameters
-    ----------
-    norms
-        The layers.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
+    """Note the moments of all that passes through; afterwards they hold until `forget`."""
     for norm in norms:
         norm.noting = True
     try:
@@ -138,12 +87,6 @@ def noting(norms: list[MomentNorm]) -> Iterator[None]:
 
 
 def forget(norms: list[MomentNorm]) -> None:
-    """Return to the statistics of the batch at hand.
-
-    Parameters
-    ----------
-    norms
-        The layers.
-    """
+    """Return to the statistics of the batch at hand."""
     for norm in norms:
         norm.moments = None

@@ -22,21 +22,7 @@ ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
 
 
 class WeightGenerator(nn.Module):
-    """From descriptors to the weights of several layers, all descriptors at once.
-
-    Parameters
-    ----------
-    K
-        Entries of a descriptor.
-    shapes
-        Shape of each weight to generate, [out, in, ...], by name.
-    rng
-        Where the first weights come from.
-    d_h
-        Hidden units.
-    activation
-        "tanh" or "relu".
-    """
+    """From descriptors to the weights of several layers, all descriptors at once."""
 
     def __init__(
         self,
@@ -64,34 +50,12 @@ class WeightGenerator(nn.Module):
             self.b2.append(_normal((n,), spread * math.sqrt(0.5), rng))
 
     def hidden(self, i: Float[Tensor, "M K"]) -> Float[Tensor, "M d_h"]:
-        """Return h.
-
-        Parameters
-        ----------
-        i
-            Descriptors.
-
-        Returns
-        -------
-        Tensor
-            Hidden units of each.
-        """
+        """Return h."""
         h: Tensor = ACTIVATIONS[self.activation](self.first(i))
         return h
 
     def forward(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
-        """Return the weights of every layer for every descriptor.
-
-        Parameters
-        ----------
-        i
-            Descriptors.
-
-        Returns
-        -------
-        dict
-            [M, out, in, ...] by name.
-        """
+        """Return the weights of every layer for every descriptor."""
         h = self.hidden(i)
         pairs = zip(self.shapes.items(), self.w2, self.b2, strict=True)
         return {name: (h @ w2 + b2).view(-1, *shape) for (name, shape), w2, b2 in pairs}

@@ -15,40 +15,12 @@ Layer = TypeVar("Layer", bound=nn.Module)
 
 
 def bare(layer: type[Layer], *sizes: Any, **options: Any) -> Layer:
-    """Make a layer whose weights hold no meaning yet; no random number is drawn.
-
-    Parameters
-    ----------
-    layer
-        A layer's class: `nn.Linear`, `nn.Conv2d`, ...
-    *sizes, **options
-        Its arguments.
-
-    Returns
-    -------
-    Layer
-        The layer, to be filled by one of the functions below.
-    """
+    """Make a layer whose weights hold no meaning yet; no random number is drawn."""
     return skip_init(layer, *sizes, **options)
 
 
 def seeded(layer: type[Layer], *sizes: Any, rng: torch.Generator, **options: Any) -> Layer:
-    """Make a layer with torch's usual first weights: uniform within 1 / sqrt(inputs of one unit), biases too.
-
-    Parameters
-    ----------
-    layer
-        `nn.Linear` or a convolution.
-    *sizes, **options
-        Its arguments.
-    rng
-        Where the weights come from.
-
-    Returns
-    -------
-    Layer
-        The layer.
-    """
+    """Make a layer with torch's usual first weights: uniform within 1 / sqrt(inputs of one unit), biases too."""
     made = bare(layer, *sizes, **options)
     parameters = list(made.parameters())  # the weight, then the bias where there is one
     bound = 1 / math.sqrt(parameters[0][0].numel())
@@ -59,30 +31,14 @@ def seeded(layer: type[Layer], *sizes: Any, rng: torch.Generator, **options: Any
 
 
 def he_normal_(weight: Tensor, rng: torch.Generator, factor: float = 1.0) -> None:
-    """Fill a convolution's weight with normal draws of variance factor^2 * 2 / (outputs fed by one input).
-
-    Parameters
-    ----------
-    weight
-        The weight [out, in, ...].
-    rng
-        Where the draws come from.
-    factor
-        Multiplies the standard deviation.
-    """
+    """Fill a convolution's weight with normal draws of variance factor^2 * 2 / (outputs fed by one input)."""
     fan_out = weight.shape[0] * weight[0, 0].numel()
     draw = torch.randn(weight.shape, generator=rng, device=rng.device)
     _fill(weight, factor * math.sqrt(2 / fan_out) * draw)
 
 
 def zeros_(layer: nn.Module) -> None:
-    """Fill every parameter of a layer with zeros.
-
-    Parameters
-    ----------
-    layer
-        The layer.
-    """
+    """Fill every parameter of a layer with zeros."""
     for p in layer.parameters():
         _fill(p, torch.zeros(p.shape))
 

@@ -15,17 +15,7 @@ ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
 class MLP(nn.Sequential):
-    """Linear layers with an activation between each two; inputs of any shape are flattened first.
-
-    Parameters
-    ----------
-    sizes
-        Units from the input to the output: [784, 1000, 10].
-    rng
-        Where the first weights come from.
-    activation
-        "tanh" or "relu".
-    """
+    """Linear layers with an activation between each two; inputs of any shape are flattened first."""
 
     def __init__(self, sizes: Sequence[int], rng: torch.Generator, activation: str = "tanh") -> None:
         act = ACTIVATIONS[choose("activation", activation, ACTIVATIONS)]

@@ -12,20 +12,7 @@ BATCHNORM = ("refuse", "evaluate")
 
 @contextmanager
 def evaluating(net: nn.Module, batchnorm: str = "refuse") -> Iterator[None]:
-    """Put the network in evaluation mode, and back as it was.
-
-    Parameters
-    ----------
-    net
-        The network.
-    batchnorm
-        "refuse" raises where a BatchNorm would change its meaning; "evaluate" uses its running statistics.
-
-    Yields
-    ------
-    None
-        Inside, every module is in evaluation mode.
-    """
+    """Put the network in evaluation mode, and back as it was."""
     choose("batchnorm", batchnorm, BATCHNORM)
     coupled = [
         n for n, m in net.named_modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training

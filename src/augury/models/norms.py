@@ -22,16 +22,6 @@ def groups_for(channels: int) -> int:
 
     Four, because one or two numbers normalised among themselves say nothing any more (think of [B, C]); fewer
     than eight channels are one group.
-
-    Parameters
-    ----------
-    channels
-        Channels of the layer.
-
-    Returns
-    -------
-    int
-        A divisor of `channels`.
     """
     most = max(1, min(MOST_GROUPS, channels // FEWEST_CHANNELS))
     return next(groups for groups in range(most, 0, -1) if channels % groups == 0)

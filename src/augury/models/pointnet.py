@@ -12,15 +12,7 @@ from augury.models.layers import seeded
 
 
 class PointNet(nn.Module):
-    """Shared layers 3-64-64-128 with ReLU, the maximum over the points, then 128-64-outputs.
-
-    Parameters
-    ----------
-    n_outputs
-        Outputs of the last layer.
-    rng
-        Where the first weights come from.
-    """
+    """Shared layers 3-64-64-128 with ReLU, the maximum over the points, then 128-64-outputs."""
 
     def __init__(self, n_outputs: int, rng: torch.Generator) -> None:
         super().__init__()
@@ -37,16 +29,5 @@ class PointNet(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "B P 3"]) -> Float[Tensor, "B D"]:
-        """Return the outputs of every cloud.
-
-        Parameters
-        ----------
-        x
-            Point clouds.
-
-        Returns
-        -------
-        Tensor
-            The outputs.
-        """
+        """Return the outputs of every cloud."""
         return self.head(self.shared(x).amax(1))

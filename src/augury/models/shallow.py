@@ -30,21 +30,7 @@ from augury.transforms.blur import blur as diffuse
 
 
 class Shallow(nn.Module, ABC):
-    """One hidden layer, taken apart so that transformations can act on its filters.
-
-    Parameters
-    ----------
-    input_shape
-        Shape of one input: [C, H, W] for images, or anything else, which is never blurred.
-    n_outputs
-        Outputs.
-    units
-        Hidden units F.
-    alpha
-        Multiplies the features: the standard deviation of the outputs under the prior.
-    blur
-        Standard deviation of the blur of the filters, in coordinates where the shorter side is 2 long.
-    """
+    """One hidden layer, taken apart so that transformations can act on its filters."""
 
     def __init__(
         self, input_shape: Sequence[int], n_outputs: int, units: int, alpha: float, blur: float
@@ -73,62 +59,18 @@ class Shallow(nn.Module, ABC):
 
     @abstractmethod
     def activate(self, a: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch F"]:
-        """Return the features of pre-activations.
-
-        Parameters
-        ----------
-        a
-            W_1 x + b.
-
-        Returns
-        -------
-        Tensor
-            phi(a).
-        """
+        """Return the features of pre-activations."""
 
     def features(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B F"]:
-        """Return phi(W_1 x + b).
-
-        Parameters
-        ----------
-        x
-            Inputs.
-
-        Returns
-        -------
-        Tensor
-            Features, alpha included.
-        """
+        """Return phi(W_1 x + b)."""
         return self.activate(F.linear(x.flatten(1), self.filters, self.bias))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the outputs.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-
-        Returns
-        -------
-        Tensor
-            W_2 phi(W_1 x + b).
-        """
+        """Return the outputs."""
         return self.output(self.features(x))
 
     def blurred(self, images: Float[Tensor, "n D"]) -> Float[Tensor, "n D"]:
-        """Return flattened images, or filters, after the network's blur.
-
-        Parameters
-        ----------
-        images
-            One row for each.
-
-        Returns
-        -------
-        Tensor
-            The same, band-limited.
-        """
+        """Return flattened images, or filters, after the network's blur."""
         if self.blur == 0:
             return images
         side = min(self.input_shape[1:])
@@ -137,41 +79,12 @@ class Shallow(nn.Module, ABC):
 
 
 def usual_sigma(input_shape: Sequence[int]) -> float:
-    """Return a standard deviation for frequencies that suits inputs of a shape.
-
-    Parameters
-    ----------
-    input_shape
-        Shape of one input.
-
-    Returns
-    -------
-    float
-        The paper's 0.3 for images with pixels in [0, 1]; 3 for a few coordinates of order 1.
-    """
+    """Return a standard deviation for frequencies that suits inputs of a shape."""
     return 0.3 if len(input_shape) == 3 else 3.0 / math.sqrt(math.prod(input_shape) / 2)
 
 
 class Rff(Shallow):
-    """Random Fourier features: a Gaussian process with an RBF kernel, as near as its units allow.
-
-    Parameters
-    ----------
-    input_shape, n_outputs
-        Shape of one input; outputs.
-    rng
-        Where frequencies, phases and the first output weights come from.
-    units
-        Features F; the paper takes 1,024.
-    sigma
-        Standard deviation of the frequencies: one over the length scale of the kernel. The paper takes 0.3 for pixels
-        in [0, 1].
-    alpha
-        Standard deviation of the outputs under the prior. The paper takes 1.0, without saying whether its features are
-        divided by sqrt(F / 2); the bound wants 5 to 7 on 1,000 digits. Only a start where the prior is learned.
-    blur
-        See `Shallow`.
-    """
+    """Random Fourier features: a Gaussian process with an RBF kernel, as near as its units allow."""
 
     def __init__(
         self,
@@ -204,37 +117,12 @@ class Rff(Shallow):
         return self.get_buffer("phases")
 
     def activate(self, a: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch F"]:
-        """Return alpha sqrt(2 / F) cos(a).
-
-        Parameters
-        ----------
-        a
-            Phases of the waves at the inputs.
-
-        Returns
-        -------
-        Tensor
-            Features.
-        """
+        """Return alpha sqrt(2 / F) cos(a)."""
         return a.cos() * (self.alpha * math.sqrt(2 / self.units))
 
 
 class Relu(Shallow):
-    """One hidden layer of ReLU units; both layers are learned.
-
-    Parameters
-    ----------
-    input_shape, n_outputs
-        Shape of one input; outputs.
-    rng
-        Where the first weights come from.
-    units
-        Hidden units; the paper takes 1,024.
-    alpha
-        Multiplies the features.
-    blur
-        See `Shallow`.
-    """
+    """One hidden layer of ReLU units; both layers are learned."""
 
     def __init__(
         self,
@@ -262,33 +150,11 @@ class Relu(Shallow):
         return self.blurred(self.hidden.weight)
 
     def activate(self, a: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch F"]:
-        """Return alpha max(0, a).
-
-        Parameters
-        ----------
-        a
-            Pre-activations.
-
-        Returns
-        -------
-        Tensor
-            Features.
-        """
+        """Return alpha max(0, a)."""
         return a.relu() * self.alpha
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the outputs; the inputs are blurred instead of the filters, so that the layers are called as they are.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-
-        Returns
-        -------
-        Tensor
-            The same as by way of `features`.
-        """
+        """Return the outputs; the inputs are blurred instead of the filters, so that the layers are called as they are."""
         return self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
 
 

@@ -34,22 +34,7 @@ SIDES = ("auto", "input", "weight")
 def moved_filters(
     net: Shallow, transform: Transform, eps: Float[Tensor, "S K"]
 ) -> tuple[Float[Tensor, "S F D"], Float[Tensor, "S F"]]:
-    """Return the first layer W_1 o g_s and its biases for each of S maps.
-
-    Parameters
-    ----------
-    net
-        The network.
-    transform
-        Affine, on images or on plain coordinates.
-    eps
-        Noise, shared by all inputs.
-
-    Returns
-    -------
-    tuple
-        Filters and biases, differentiable in eta and in the network's own.
-    """
+    """Return the first layer W_1 o g_s and its biases for each of S maps."""
     if isinstance(transform, Affine2d):
         C, H, W = net.input_shape
         filters = transform_flat_weights(net.filters, transform.matrices(eps[None])[0], (C, H, W))
@@ -64,19 +49,7 @@ def moved_filters(
 
 
 class ShallowOrbit(OrbitAverage):
-    """A shallow network averaged over random transformations of its inputs or of its filters.
-
-    Parameters
-    ----------
-    net
-        A shallow network.
-    transform
-        The distribution over transformations, with its widths eta.
-    S_train, S_eval
-        Views per input while training and while evaluating.
-    side
-        One of `SIDES`.
-    """
+    """A shallow network averaged over random transformations of its inputs or of its filters."""
 
     net: Shallow
 
@@ -90,58 +63,19 @@ class ShallowOrbit(OrbitAverage):
             moved_filters(net, transform, torch.zeros(1, transform.noise_dim))  # says why not
 
     def cheaper_side(self, B: int) -> str:
-        """Return the side that a batch is averaged on.
-
-        Parameters
-        ----------
-        B
-            Inputs in the batch.
-
-        Returns
-        -------
-        str
-            "input" or "weight"; as told, unless "auto".
-        """
+        """Return the side that a batch is averaged on."""
         if self.side != "auto":
             return self.side
         return "weight" if self.movable and self.net.units < B else "input"
 
     def noise(self, B: int, S: int, rng: torch.Generator) -> Float[Tensor, "_ {S} K"]:
-        """Draw the noise of a batch: for every input its own, or one set for all if the filters are to move.
-
-        Parameters
-        ----------
-        B, S
-            Inputs, and views for each.
-        rng
-            Where the draws come from.
-
-        Returns
-        -------
-        Tensor
-            eps.
-        """
+        """Draw the noise of a batch: for every input its own, or one set for all if the filters are to move."""
         return self.transform.noise(1 if self.cheaper_side(B) == "weight" else B, S, rng)
 
     def mean_features(
         self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "_ S K"], side: str | None = None
     ) -> Float[Tensor, "B F"]:
-        """Return phi_hat(x).
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        eps
-            Noise of every input, or one set for all.
-        side
-            "input" or "weight"; the cheaper one unless told. Filters can only move by noise that inputs share.
-
-        Returns
-        -------
-        Tensor
-            Features averaged over the orbit, differentiable in eta and in the network's filters.
-        """
+        """Return phi_hat(x)."""
         net, S = self.net, eps.shape[1]
         if (side or self.cheaper_side(len(x))) == "weight":
             if len(eps) != 1:
@@ -157,22 +91,7 @@ class ShallowOrbit(OrbitAverage):
     def average(
         self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None
     ) -> Float[Tensor, "B D"]:
-        """Return f_hat(x) with noise from `rng`, differentiable in the weights and in eta.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        rng
-            Where the noise comes from.
-        S
-            Views per input; `S_train` unless told.
-
-        Returns
-        -------
-        Tensor
-            The mean of the network's outputs over the orbit.
-        """
+        """Return f_hat(x) with noise from `rng`, differentiable in the weights and in eta."""
         self.transform.check(x)
         S = self.S_train if S is None else S
         outputs: Tensor = self.net.output(self.mean_features(x, self.noise(len(x), S, rng).to(x)))

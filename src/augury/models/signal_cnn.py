@@ -18,17 +18,7 @@ SEGMENTS = 8
 
 
 class SignalCNN(nn.Sequential):
-    """A 1-d CNN: conv 7, conv 5 and conv 3 with 16, 32 and 64 channels, then a linear layer.
-
-    Parameters
-    ----------
-    input_shape
-        Channels and length; at least 8 steps.
-    n_outputs
-        Outputs of the last layer.
-    rng
-        Where the first weights come from.
-    """
+    """A 1-d CNN: conv 7, conv 5 and conv 3 with 16, 32 and 64 channels, then a linear layer."""
 
     def __init__(self, input_shape: tuple[int, int], n_outputs: int, rng: torch.Generator) -> None:
         channels, length = input_shape

@@ -19,53 +19,21 @@ from augury.transforms.finite_group import FiniteGroup
 
 
 class WeightTied(nn.Module):
-    """The first layer on every element of the orbit, the maximum over the group, then the rest.
-
-    Parameters
-    ----------
-    first
-        What sees the inputs: a layer, or several.
-    rest
-        What sees the maximum.
-    group
-        A finite group that moves pixels exactly: C2, C4, mirrors, translations on a torus.
-    """
+    """The first layer on every element of the orbit, the maximum over the group, then the rest."""
 
     def __init__(self, first: nn.Module, rest: nn.Module, group: FiniteGroup) -> None:
         super().__init__()
         self.first, self.rest, self.group = first, rest, exact_group(group)
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the outputs, the same for every element of an orbit.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-
-        Returns
-        -------
-        Tensor
-            Outputs.
-        """
+        """Return the outputs, the same for every element of an orbit."""
         views = self.group.orbit(x)
         each = self.first(views.flatten(0, 1)).unflatten(0, views.shape[:2])
         return self.rest(torch.amax(each, dim=1))  # amax shares the gradient of a tie, as symmetry asks
 
 
 def exact_group(transform: Transform | None) -> FiniteGroup:
-    """Return the transformation if weights can be tied over it, else raise.
-
-    Parameters
-    ----------
-    transform
-        What was given.
-
-    Returns
-    -------
-    FiniteGroup
-        The same.
-    """
+    """Return the transformation if weights can be tied over it, else raise."""
     if isinstance(transform, FiniteGroup) and transform.exact:
         return transform
     what = "none" if transform is None else "+".join(transform.names)
@@ -76,20 +44,7 @@ def exact_group(transform: Transform | None) -> FiniteGroup:
 
 
 def tie(net: nn.Module, group: FiniteGroup) -> WeightTied:
-    """Tie the first layer of a network over a group.
-
-    Parameters
-    ----------
-    net
-        An `nn.Sequential`; it is split behind its first part that has weights.
-    group
-        The group.
-
-    Returns
-    -------
-    WeightTied
-        The same layers, tied; a network that is tied already is returned as it is.
-    """
+    """Tie the first layer of a network over a group."""
     if isinstance(net, WeightTied):
         return net
     parts = list(net.named_children()) if isinstance(net, nn.Sequential) else []

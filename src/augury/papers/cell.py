@@ -73,18 +73,7 @@ class Result(Record):
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Result":
-        """Rebuild the record and what it holds.
-
-        Parameters
-        ----------
-        values
-            The fields.
-
-        Returns
-        -------
-        Result
-            The record.
-        """
+        """Rebuild the record and what it holds."""
         parts = {
             "cell": Cell.from_json(values["cell"]),
             "invariance": Invariance.from_json(values["invariance"]),
@@ -93,20 +82,7 @@ class Result(Record):
 
 
 def narrowed(cells: list[Cell], only: list[str]) -> list[Cell]:
-    """Return the cells that pass every filter.
-
-    Parameters
-    ----------
-    cells
-        A grid.
-    only
-        Filters such as "method=lila" or "variant=rotated,scaled".
-
-    Returns
-    -------
-    list
-        Those that pass, in their order; at least one.
-    """
+    """Return the cells that pass every filter."""
     for text in only:
         name, equals, values = text.partition("=")
         if not equals:

@@ -41,28 +41,7 @@ def run_grid(
     device: str = "cpu",
     watch: Watch | None = None,
 ) -> tuple[list[Result], list[Failure]]:
-    """Run every cell and append its result to a file.
-
-    Parameters
-    ----------
-    cells
-        What to run, in order.
-    run
-        Runs one cell; a function of a module, since processes must find it by name.
-    path
-        The results file.
-    jobs
-        How many processes; each gets its share of the cores.
-    device
-        Where, as torch names it.
-    watch
-        Told as each cell ends.
-
-    Returns
-    -------
-    tuple
-        The results, and the cells that failed.
-    """
+    """Run every cell and append its result to a file."""
     if jobs < 1:
         raise InputError(f"jobs must be at least 1; got {jobs}.")
     results: list[Result] = []
@@ -80,18 +59,7 @@ def run_grid(
 
 
 def attempt(run: Run, device: str, cell: Cell) -> Result | Failure:
-    """Run a cell; a run that could not go on is an outcome, not the end of the grid.
-
-    Parameters
-    ----------
-    run, device, cell
-        What to run, where, and how.
-
-    Returns
-    -------
-    Result or Failure
-        What came of it.
-    """
+    """Run a cell; a run that could not go on is an outcome, not the end of the grid."""
     try:
         return run(cell, device)
     except AuguryError as error:

@@ -9,18 +9,7 @@ NONE = "-"
 
 
 def mean_se(values: Iterable[float | None]) -> tuple[float, float] | None:
-    """Return the mean and its standard error.
-
-    Parameters
-    ----------
-    values
-        One per seed; None is left out.
-
-    Returns
-    -------
-    tuple or None
-        Mean and standard error (0 for a single value); None where there is no value.
-    """
+    """Return the mean and its standard error."""
     known = [v for v in values if v is not None]
     if not known:
         return None
@@ -32,22 +21,7 @@ def mean_se(values: Iterable[float | None]) -> tuple[float, float] | None:
 
 
 def spread(values: Sequence[float | None], digits: int = 2, factor: int = 1) -> str:
-    """Write mean and standard error.
-
-    Parameters
-    ----------
-    values
-        One per seed.
-    digits
-        Digits after the point.
-    factor
-        What to multiply by: 100 for per cent.
-
-    Returns
-    -------
-    str
-        "97.74 ± 0.07"; without an error where there is one value; a dash where there is none.
-    """
+    """Write mean and standard error."""
     found = mean_se(values)
     if found is None:
         return NONE
@@ -57,20 +31,7 @@ def spread(values: Sequence[float | None], digits: int = 2, factor: int = 1) -> 
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table.
-
-    Parameters
-    ----------
-    head
-        Titles of the columns.
-    rows
-        The lines.
-
-    Returns
-    -------
-    str
-        The text, ending in a newline.
-    """
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -78,20 +39,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def grouped(
     results: Sequence[Result], by: Callable[[Cell], tuple[str, ...]]
 ) -> dict[tuple[str, ...], list[Result]]:
-    """Gather the results that differ in their seed only.
-
-    Parameters
-    ----------
-    results
-        Results.
-    by
-        What a group has in common.
-
-    Returns
-    -------
-    dict
-        Groups, in the order in which they first come.
-    """
+    """Gather the results that differ in their seed only."""
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
         groups.setdefault(by(result.cell), []).append(result)
@@ -99,48 +47,15 @@ def grouped(
 
 
 def accuracies(results: Sequence[Result]) -> list[float | None]:
-    """Return the test accuracies.
-
-    Parameters
-    ----------
-    results
-        Results.
-
-    Returns
-    -------
-    list
-        One per result.
-    """
+    """Return the test accuracies."""
     return [r.invariance.test_accuracy for r in results]
 
 
 def evidences(results: Sequence[Result]) -> list[float | None]:
-    """Return the log evidences per training example.
-
-    Parameters
-    ----------
-    results
-        Results.
-
-    Returns
-    -------
-    list
-        One per result; None where the method has none.
-    """
+    """Return the log evidences per training example."""
     return [None if r.invariance.log_evidence is None else r.invariance.log_evidence / r.N for r in results]
 
 
 def seconds(results: Sequence[Result]) -> list[float | None]:
-    """Return the training times.
-
-    Parameters
-    ----------
-    results
-        Results.
-
-    Returns
-    -------
-    list
-        One per result.
-    """
+    """Return the training times."""
     return [r.invariance.seconds for r in results]

@@ -27,20 +27,7 @@ class Row:
 
 
 def mosaic(rows: Sequence[Row], largest: int) -> bytes:
-    """Draw rows of pictures, one below the other.
-
-    Parameters
-    ----------
-    rows
-        What to draw; all of one length.
-    largest
-        The number that is fully coloured.
-
-    Returns
-    -------
-    bytes
-        An SVG file.
-    """
+    """Draw rows of pictures, one below the other."""
     columns = len(rows[0].pictures)
     label = max(LABEL, 8 + LETTER * max(len(row.name) for row in rows))
     width, height = label + columns * (TILE + GAP), len(rows) * (TILE + GAP)

@@ -12,22 +12,7 @@ if TYPE_CHECKING:
 
 
 def provenance(request: "Request", scale: str, results: Sequence[Result]) -> str:
-    """Return how the figures of a table came about.
-
-    Parameters
-    ----------
-    request
-        What was reproduced.
-    scale
-        At which scale.
-    results
-        Everything in the table.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return how the figures of a table came about."""
     seeds = sorted({r.cell.seed for r in results})
     total = sum(r.invariance.seconds for r in results)
     machines = sorted({_machine(r) for r in results})
@@ -47,18 +32,7 @@ def _machine(result: Result) -> str:
 
 
 def settings_table(results: Sequence[Result]) -> str:
-    """Return the settings of every method and network, each line once.
-
-    Parameters
-    ----------
-    results
-        Results.
-
-    Returns
-    -------
-    str
-        A Markdown table.
-    """
+    """Return the settings of every method and network, each line once."""
 
     def by(cell: Cell) -> tuple[str, ...]:
         settings = ", ".join(

@@ -65,18 +65,7 @@ class Request:
         return PAPERS[self.paper].items[self.item]
 
     def lines(self, scale: str | None = None, item: str | None = None) -> Path:
-        """Return the results file of a scale and an item, this one's unless told.
-
-        Parameters
-        ----------
-        scale, item
-            Whose.
-
-        Returns
-        -------
-        Path
-            The file; it need not exist.
-        """
+        """Return the results file of a scale and an item, this one's unless told."""
         return self.folder / f"{self.paper}_{item or self.item}_{scale or self.scale}.jsonl"
 
 
@@ -101,20 +90,7 @@ class Reproduced:
 
 
 def reproduce(request: Request, watch: Watch | None = None) -> Reproduced:
-    """Run what is missing and write the table.
-
-    Parameters
-    ----------
-    request
-        What to reproduce.
-    watch
-        Told as each cell ends.
-
-    Returns
-    -------
-    Reproduced
-        Where everything is.
-    """
+    """Run what is missing and write the table."""
     cells = narrowed(request.entry.grid(request.scale, range(request.seeds)), list(request.only))
     done = finished(request, request.scale)
     missing = [cell for cell in cells if cell.key not in done]
@@ -138,39 +114,13 @@ def reproduce(request: Request, watch: Watch | None = None) -> Reproduced:
 
 
 def finished(request: Request, scale: str) -> dict[str, Result]:
-    """Return every result that the paper's items have at a scale, by key.
-
-    Parameters
-    ----------
-    request
-        Which paper, and where.
-    scale
-        Which scale.
-
-    Returns
-    -------
-    dict
-        The results; this item's own win.
-    """
+    """Return every result that the paper's items have at a scale, by key."""
     others = [item for item in PAPERS[request.paper].items if item != request.item]
     return read([*(request.lines(scale, item) for item in others), request.lines(scale)])
 
 
 def table_rows(request: Request, scale: str) -> list[Result]:
-    """Return the results that belong in the table at a scale, seeds together, in the order of the grid.
-
-    Parameters
-    ----------
-    request
-        Which item, and where.
-    scale
-        Which scale.
-
-    Returns
-    -------
-    list
-        Results of cells as the grid has them now; what other settings left is not shown.
-    """
+    """Return the results that belong in the table at a scale, seeds together, in the order of the grid."""
     done = finished(request, scale)
     seeds = sorted({result.cell.seed for result in done.values()})
     cells = request.entry.grid(scale, seeds)

@@ -10,15 +10,7 @@ from augury.papers.cell import Result
 
 
 def append(path: Path, result: Result) -> None:
-    """Add one line to a results file, on the disk before this returns.
-
-    Parameters
-    ----------
-    path
-        The file; it is made where there is none.
-    result
-        What to add.
-    """
+    """Add one line to a results file, on the disk before this returns."""
     line = json.dumps(result.to_json(), allow_nan=False, separators=(",", ":")).encode() + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,16 +35,6 @@ def read(paths: Iterable[Path]) -> dict[str, Result]:
     """Return all results by the key of their cell; of two with one key the later.
 
     A line that was cut short, or that another version wrote, counts as not there: its cell is run again.
-
-    Parameters
-    ----------
-    paths
-        Results files; those that do not exist hold nothing.
-
-    Returns
-    -------
-    dict
-        The results.
     """
     found = {}
     for path in paths:

@@ -16,38 +16,12 @@ DIGITS = 6
 
 
 def run_cell(cell: Cell, device: str = "cpu") -> Result:
-    """Run one cell from start to end.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where, as torch names it.
-
-    Returns
-    -------
-    Result
-        What came of it.
-    """
+    """Run one cell from start to end."""
     return result_of(cell, *learned(cell, device))
 
 
 def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
-    """Read the data and learn.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where.
-
-    Returns
-    -------
-    tuple
-        The data, and what `learn` returned.
-    """
+    """Read the data and learn."""
     from augury.methods.learn import learn
 
     data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
@@ -56,20 +30,7 @@ def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
 
 
 def result_of(cell: Cell, data: "Dataset", learned: "Learned", **extra: Any) -> Result:
-    """Return what is kept of a run.
-
-    Parameters
-    ----------
-    cell, data, learned
-        The run.
-    extra
-        What else was measured, of JSON types.
-
-    Returns
-    -------
-    Result
-        Plain data.
-    """
+    """Return what is kept of a run."""
     return Result(
         key=cell.key,
         cell=cell,
@@ -84,18 +45,7 @@ def result_of(cell: Cell, data: "Dataset", learned: "Learned", **extra: Any) -> 
 
 @lru_cache(maxsize=2)
 def read_data(name: str, variant: str, subset: int | None, test_images: int | None, seed: int) -> "Dataset":
-    """Return the data of a cell; neighbours in a grid share them.
-
-    Parameters
-    ----------
-    name, variant, subset, test_images, seed
-        As in `Cell`.
-
-    Returns
-    -------
-    Dataset
-        With the test set limited.
-    """
+    """Return the data of a cell; neighbours in a grid share them."""
     from dataclasses import replace
 
     import torch
@@ -112,18 +62,7 @@ def read_data(name: str, variant: str, subset: int | None, test_images: int | No
 
 
 def curves(metrics: Sequence[dict[str, Any]]) -> dict[str, list[float | None]]:
-    """Turn lines of metrics into columns: loss, log evidence, each width.
-
-    Parameters
-    ----------
-    metrics
-        A line for each epoch.
-
-    Returns
-    -------
-    dict
-        A value per epoch, None where there was none.
-    """
+    """Turn lines of metrics into columns: loss, log evidence, each width."""
     rows = [
         {"loss": row["loss"], "log_evidence": row.get("log_evidence"), **row["widths"]} for row in metrics
     ]
@@ -136,13 +75,7 @@ def _short(value: float | None) -> float | None:
 
 
 def machine() -> dict[str, Any]:
-    """Return the size of this machine and what it runs.
-
-    Returns
-    -------
-    dict
-        Cores, memory in GB, threads, the versions of torch and Augury.
-    """
+    """Return the size of this machine and what it runs."""
     import torch
 
     from augury import __version__

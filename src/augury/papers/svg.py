@@ -69,20 +69,7 @@ class Field:
 
 
 def chart(panels: Sequence[Panel], columns: int = 3) -> bytes:
-    """Draw panels side by side, with one legend.
-
-    Parameters
-    ----------
-    panels
-        What to draw.
-    columns
-        Panels in a row.
-
-    Returns
-    -------
-    bytes
-        An SVG file.
-    """
+    """Draw panels side by side, with one legend."""
     names = list(dict.fromkeys(c.name for panel in panels for c in panel.curves))
     colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(names)}
     parts = [_panel(panel, *_place(k, columns), colours) for k, panel in enumerate(panels)]
@@ -91,20 +78,7 @@ def chart(panels: Sequence[Panel], columns: int = 3) -> bytes:
 
 
 def fields(panels: Sequence[Field], columns: int = 3) -> bytes:
-    """Draw fields side by side.
-
-    Parameters
-    ----------
-    panels
-        What to draw.
-    columns
-        Fields in a row.
-
-    Returns
-    -------
-    bytes
-        An SVG file.
-    """
+    """Draw fields side by side."""
     parts = [_field(panel, *_place(k, columns)) for k, panel in enumerate(panels)]
     return _file(parts, min(columns, len(panels)), math.ceil(len(panels) / columns), {})
 

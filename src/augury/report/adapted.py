@@ -29,18 +29,7 @@ SHOWN = {
 
 
 def adapted_page(found: Adapted) -> dict[str, Any]:
-    """Return all that the template of an adaptation needs.
-
-    Parameters
-    ----------
-    found
-        What an adaptation left.
-
-    Returns
-    -------
-    dict
-        By the names that the template uses.
-    """
+    """Return all that the template of an adaptation needs."""
     values = found.values
     descriptor = values.get("descriptor", {})
     bound = values.get("bound") or {}

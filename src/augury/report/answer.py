@@ -51,18 +51,7 @@ class Score:
 
 
 def rows(widths: dict[str, Width]) -> list[Row]:
-    """Return every width, ready to be shown.
-
-    Parameters
-    ----------
-    widths
-        The widths by name.
-
-    Returns
-    -------
-    list
-        In the order of the record.
-    """
+    """Return every width, ready to be shown."""
     return [
         Row(
             name=name,
@@ -78,18 +67,7 @@ def rows(widths: dict[str, Width]) -> list[Row]:
 
 
 def headline(found: Invariance) -> Markup:
-    """Say what was learned in a sentence.
-
-    Parameters
-    ----------
-    found
-        The record.
-
-    Returns
-    -------
-    Markup
-        The sentence, with the widths in bold.
-    """
+    """Say what was learned in a sentence."""
     strong = Markup("<strong>{}</strong>")
     by: dict[str, list[str]] = {}
     for name, width in found.widths.items():
@@ -120,18 +98,7 @@ def _none(width: Width) -> str:
 
 
 def asides(found: Invariance) -> list[str]:
-    """Say in a sentence each what the headline leaves out, the notes of the method among it.
-
-    Parameters
-    ----------
-    found
-        The record.
-
-    Returns
-    -------
-    list
-        Sentences, perhaps none.
-    """
+    """Say in a sentence each what the headline leaves out, the notes of the method among it."""
     said = []
     names = {v: [n for n, w in found.widths.items() if w.verdict == v] for v in TONES}
     if names["invariant"] and names["not invariant"]:
@@ -146,18 +113,7 @@ def asides(found: Invariance) -> list[str]:
 
 
 def scores(run: Run) -> list[Score]:
-    """Return what was gained, with and without.
-
-    Parameters
-    ----------
-    run
-        A run that has ended.
-
-    Returns
-    -------
-    list
-        Test score, evidence, time.
-    """
+    """Return what was gained, with and without."""
     found = run.invariance
     assert found is not None
     plain = None if run.baseline is None else run.baseline.invariance

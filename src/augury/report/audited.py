@@ -45,18 +45,7 @@ class Curve:
 
 
 def audited_page(found: Audited) -> dict[str, Any]:
-    """Return all that the template of an audit needs.
-
-    Parameters
-    ----------
-    found
-        What an audit left.
-
-    Returns
-    -------
-    dict
-        By the names that the template uses.
-    """
+    """Return all that the template of an audit needs."""
     audit, sheets = found.audit, Sheets(found.path)
     plots = _plots(audit)
     sets = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}

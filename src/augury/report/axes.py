@@ -7,20 +7,7 @@ Number = int | float
 
 
 def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
-    """Return round numbers between two numbers.
-
-    Parameters
-    ----------
-    low, high
-        The range.
-    most
-        How many at most.
-
-    Returns
-    -------
-    list
-        Multiples of 1, 2 or 5 times a power of ten.
-    """
+    """Return round numbers between two numbers."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
@@ -29,17 +16,6 @@ def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
 
 
 def span(values: Sequence[Number]) -> tuple[Number, Number]:
-    """Return the range of numbers, made wider where they are all equal.
-
-    Parameters
-    ----------
-    values
-        At least one number.
-
-    Returns
-    -------
-    tuple
-        The lower and the upper end, which differ.
-    """
+    """Return the range of numbers, made wider where they are all equal."""
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)

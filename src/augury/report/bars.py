@@ -17,38 +17,14 @@ LEAST = {"px": 2.0, "factor": 1.5}
 
 
 def scale_end(widths: Sequence[Width]) -> float:
-    """Return where a scale ends that holds some widths of one unit.
-
-    Parameters
-    ----------
-    widths
-        At least one.
-
-    Returns
-    -------
-    float
-        In their unit.
-    """
+    """Return where a scale ends that holds some widths of one unit."""
     unit = widths[0].unit
     known = [v for w in widths for v in (w.value, w.low, w.high, w.planted) if v is not None]
     return FULL.get(unit) or max(LEAST.get(unit, 0.5), 1.15 * max(known))
 
 
 def width_bar(width: Width, end: Number | None = None) -> Markup:
-    """Draw a width from nothing to its value, its interval, and the truth where it is known.
-
-    Parameters
-    ----------
-    width
-        The width.
-    end
-        Where the scale ends; far enough for this width unless told.
-
-    Returns
-    -------
-    Markup
-        An `svg` element that says nothing to a screen reader: the numbers stand beside it.
-    """
+    """Draw a width from nothing to its value, its interval, and the truth where it is known."""
     end = end or scale_end([width])
 
     def at(value: float) -> float:
@@ -88,22 +64,7 @@ class Bar:
 def bar_list(
     bars: Sequence[Bar], end: Number | None = None, limit: tuple[str, Number] | None = None
 ) -> Markup:
-    """Draw bars one below the other, with their names and values as text.
-
-    Parameters
-    ----------
-    bars
-        What to draw; no value is negative.
-    end
-        What a full bar stands for; the largest value unless told.
-    limit
-        A name and a value to mark on every bar.
-
-    Returns
-    -------
-    Markup
-        A list.
-    """
+    """Draw bars one below the other, with their names and values as text."""
     end = end or max([bar.value for bar in bars] + [limit[1] if limit else 0.0]) or 1.0
     mark = Markup("")
     if limit is not None:

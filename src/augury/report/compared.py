@@ -13,18 +13,7 @@ from augury.report.words import either_way, percent
 
 
 def compared_page(found: Sequence[Found]) -> dict[str, Any]:
-    """Return all that the template of a comparison needs.
-
-    Parameters
-    ----------
-    found
-        Several runs, audits or adaptations.
-
-    Returns
-    -------
-    dict
-        By the names that the template uses.
-    """
+    """Return all that the template of a comparison needs."""
     names = named(found)
     runs = [(name, one) for name, one in zip(names, found, strict=True) if isinstance(one, Run)]
     series = [Series(name, run.rows, k) for k, (name, run) in enumerate(runs)]

@@ -38,20 +38,7 @@ class Confusion:
 
 
 def confusion(name: str, left: Exhibits | None) -> Confusion | None:
-    """Return a confusion matrix, ready to be shown.
-
-    Parameters
-    ----------
-    name
-        Of which model.
-    left
-        What its run left to be looked at.
-
-    Returns
-    -------
-    Confusion
-        None where there is none, or too many classes for one.
-    """
+    """Return a confusion matrix, ready to be shown."""
     if left is None or not left.confusion:
         return None
     rows = []
@@ -71,20 +58,7 @@ def confusion(name: str, left: Exhibits | None) -> Confusion | None:
 
 
 def mistakes(left: Exhibits | None, most: int = 5) -> list[str]:
-    """Return the most frequent mistakes in words.
-
-    Parameters
-    ----------
-    left
-        What a run left to be looked at.
-    most
-        How many.
-
-    Returns
-    -------
-    list
-        "4 taken for 9 (7 times)".
-    """
+    """Return the most frequent mistakes in words."""
     if left is None:
         return []
     times = {1: "once", 2: "twice"}
@@ -95,18 +69,7 @@ def mistakes(left: Exhibits | None, most: int = 5) -> list[str]:
 
 
 def scatter(left: Exhibits | None) -> Markup | None:
-    """Return predictions against targets, for regression.
-
-    Parameters
-    ----------
-    left
-        What a run left to be looked at.
-
-    Returns
-    -------
-    Markup
-        An `svg` element; None where there is nothing to draw.
-    """
+    """Return predictions against targets, for regression."""
     if left is None or not left.pairs:
         return None
     low, high = span([v for pair in left.pairs for v in pair])

@@ -19,18 +19,7 @@ NOT_DRAWN = {
 
 
 def learned_page(run: Run) -> dict[str, Any]:
-    """Return all that the template of a learned run needs.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    dict
-        By the names that the template uses.
-    """
+    """Return all that the template of a learned run needs."""
     sheets = Sheets(run.path)
     found = run.invariance
     curves, head = run_curves(run), table(run)
@@ -70,18 +59,7 @@ def learned_page(run: Run) -> dict[str, Any]:
 
 
 def facts_line(run: Run) -> list[str]:
-    """Return what a run was, in a few words each.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    list
-        Method, network, data, size, time.
-    """
+    """Return what a run was, in a few words each."""
     data = run.config.get("data", {})
     words = [
         str(run.config.get("method")),

@@ -13,20 +13,7 @@ from augury.report.words import amount, either_way, number
 
 
 def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
-    """Return all that the slider needs.
-
-    Parameters
-    ----------
-    run
-        The run.
-    sheets
-        Where its pictures go.
-
-    Returns
-    -------
-    dict
-        Plain data; None where there is nothing to walk through.
-    """
+    """Return all that the slider needs."""
     left = run.exhibits
     if left is None or not left.routes:
         return None
@@ -52,18 +39,7 @@ def _target(values: Any) -> str:
 
 
 def word(run: Run) -> str:
-    """Say how the widths came about.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    str
-        "given" where the user fixed them all, else "learned".
-    """
+    """Say how the widths came about."""
     widths = {} if run.invariance is None else run.invariance.widths
     return "given" if widths and all(w.verdict == "given" for w in widths.values()) else "learned"
 
@@ -142,20 +118,7 @@ def _model(name: str, said: Answers) -> dict[str, Any]:
 
 
 def strip(left: Exhibits | None, sheets: Sheets) -> list[tuple[str, Markup, list[Markup]]]:
-    """Return every example as it is in the data, and draws from the learned distribution.
-
-    Parameters
-    ----------
-    left
-        What a run left to be looked at.
-    sheets
-        Where its pictures go.
-
-    Returns
-    -------
-    list
-        What it is, the frame of the input, the frames of the draws.
-    """
+    """Return every example as it is in the data, and draws from the learned distribution."""
     if left is None or left.draws is None:
         return []
     sheet = sheets.add(left.draws)

@@ -46,13 +46,7 @@ def write_report(*runs: str | Path, out: str | Path | None = None) -> Path:
 
 
 def check_out(file: Path) -> None:
-    """Raise unless a report may be written here.
-
-    Parameters
-    ----------
-    file
-        Where it shall stand.
-    """
+    """Raise unless a report may be written here."""
     if file.suffix not in (".html", ".htm"):
         raise InputError(f"a report must be an .html file; got {file}. Try {file.with_suffix('.html')}.")
     if file.is_dir():
@@ -66,18 +60,7 @@ def check_out(file: Path) -> None:
 
 
 def render(found: Sequence[Found]) -> str:
-    """Return the page of what was found: one thing in full, several side by side.
-
-    Parameters
-    ----------
-    found
-        What `read` gave.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """Return the page of what was found: one thing in full, several side by side."""
     if len(found) > 1:
         from augury.report.compared import compared_page
 

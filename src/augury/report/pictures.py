@@ -15,31 +15,14 @@ BUDGET = 5_500_000
 
 
 class Sheets:
-    """Collects the sheets of a page, as long as there is room.
-
-    Parameters
-    ----------
-    folder
-        The run's folder.
-    """
+    """Collects the sheets of a page, as long as there is room."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.left = folder / VIEWS, BUDGET
         self.rules: list[Markup] = []
 
     def add(self, gallery: Gallery) -> str | None:
-        """Put a gallery's pictures on the page.
-
-        Parameters
-        ----------
-        gallery
-            Frames; drawings need no sheet.
-
-        Returns
-        -------
-        str
-            The class of its frames; None where the page would become too large.
-        """
+        """Put a gallery's pictures on the page."""
         if gallery.file is None:
             return ""
         path = self.folder / Path(gallery.file).name
@@ -63,24 +46,7 @@ class Sheets:
 
 
 def frame(gallery: Gallery, sheet: str, row: int, column: int, label: str = "") -> Markup:
-    """Return one frame.
-
-    Parameters
-    ----------
-    gallery
-        Where it is.
-    sheet
-        What `Sheets.add` gave.
-    row, column
-        Its place.
-    label
-        What a screen reader says; nothing hides it from one.
-
-    Returns
-    -------
-    Markup
-        An element that fills its parent's width.
-    """
+    """Return one frame."""
     said = Markup('role="img" aria-label="{}"').format(label) if label else Markup('aria-hidden="true"')
     if gallery.file is not None:
         x, y = _share(column, gallery.columns), _share(row, gallery.rows)
@@ -92,20 +58,7 @@ def frame(gallery: Gallery, sheet: str, row: int, column: int, label: str = "") 
 
 
 def path(gallery: Gallery, row: int, column: int) -> str:
-    """Return a drawing as the commands of an SVG path; a dot is a line of no length with round ends.
-
-    Parameters
-    ----------
-    gallery
-        Lines or dots.
-    row, column
-        Which drawing.
-
-    Returns
-    -------
-    str
-        The attribute `d`.
-    """
+    """Return a drawing as the commands of an SVG path; a dot is a line of no length with round ends."""
     return "".join(_stroke(stroke, gallery.style) for stroke in gallery.strokes[row][column])
 
 
@@ -115,18 +68,7 @@ def _stroke(stroke: Sequence[int], style: str) -> str:
 
 
 def backdrop(gallery: Gallery) -> Markup:
-    """Return the dots behind every frame of a gallery.
-
-    Parameters
-    ----------
-    gallery
-        The gallery.
-
-    Returns
-    -------
-    Markup
-        A path for each class; nothing where there is none.
-    """
+    """Return the dots behind every frame of a gallery."""
     dots = [
         Markup('<path class="dots behind c{}" d="{}"/>').format(c % 7, _stroke(flat, "dots"))
         for c, flat in enumerate(gallery.backdrop)

@@ -63,18 +63,7 @@ class Plot:
 
 
 def draw(plot: Plot) -> Markup:
-    """Draw a plot.
-
-    Parameters
-    ----------
-    plot
-        What to draw.
-
-    Returns
-    -------
-    Markup
-        An `svg` element.
-    """
+    """Draw a plot."""
     lines = [_thinned(line) for line in plot.lines if len(line.x)]
     box = _box(plot, lines)
     parts = [_grid(plot, box), *(_level(name, y, box) for name, y in plot.levels)]
@@ -182,18 +171,7 @@ def _readings(plot: Plot, lines: Sequence[Line], box: Sequence[Number]) -> list[
 
 
 def legend(lines: Sequence[Line]) -> Markup:
-    """Return what each line of a plot is.
-
-    Parameters
-    ----------
-    lines
-        The lines.
-
-    Returns
-    -------
-    Markup
-        A list; nothing for a single line.
-    """
+    """Return what each line of a plot is."""
     if len(lines) < 2:
         return Markup("")
     entry = Markup('<li><span class="key {}{}"></span>{}</li>')

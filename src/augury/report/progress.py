@@ -33,53 +33,20 @@ class Series:
     """For a baseline."""
 
     def line(self, key: str) -> Line:
-        """Return one metric over training.
-
-        Parameters
-        ----------
-        key
-            Its key in the rows.
-
-        Returns
-        -------
-        Line
-            Its values where there are some.
-        """
+        """Return one metric over training."""
         have = [row for row in self.rows if row.get(key) is not None]
         return Line(
             self.name, [r["epoch"] for r in have], [r[key] for r in have], (), self.colour, self.dashed
         )
 
     def width(self, name: str) -> Line:
-        """Return one width over training.
-
-        Parameters
-        ----------
-        name
-            Its generator.
-
-        Returns
-        -------
-        Line
-            Its values where there are some.
-        """
+        """Return one width over training."""
         have = [row for row in self.rows if name in row.get("widths", {})]
         return Line(self.name, [r["epoch"] for r in have], [r["widths"][name] for r in have], (), self.colour)
 
 
 def series(run: Run) -> list[Series]:
-    """Return a run and its baseline.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    list
-        The run first.
-    """
+    """Return a run and its baseline."""
     own = Series(str(run.config.get("method", "this run")), run.rows)
     if run.baseline is None:
         return [own]
@@ -87,18 +54,7 @@ def series(run: Run) -> list[Series]:
 
 
 def width_plots(run: Run) -> list[Plot]:
-    """Return the trajectory of every width, each in its unit.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    list
-        One plot for each width.
-    """
+    """Return the trajectory of every width, each in its unit."""
     own, kept = series(run)[0], _kept(run)
     names = list(dict.fromkeys(name for row in run.rows for name in row.get("widths", {})))
     plots = []
@@ -118,26 +74,7 @@ def width_plot(
     planted: Number | None = None,
     kept: tuple[str, Number] | None = None,
 ) -> Plot:
-    """Return one width over training, of one or several runs.
-
-    Parameters
-    ----------
-    name
-        Its generator.
-    lines
-        Its values in each run.
-    unit
-        Their unit.
-    planted
-        The truth, where it is known.
-    kept
-        The epoch that was kept, to mark it.
-
-    Returns
-    -------
-    Plot
-        From nothing upwards; angles to half a turn where they come near it.
-    """
+    """Return one width over training, of one or several runs."""
     turn = unit == "deg" and max(y for line in lines for y in line.y) > 90
     return Plot(
         name,
@@ -160,20 +97,7 @@ def _kept(run: Run) -> tuple[str, Number] | None:
 
 
 def curve_plots(many: Sequence[Series], kept: tuple[str, Number] | None = None) -> list[Plot]:
-    """Return evidence, score and loss over training, of one or several runs.
-
-    Parameters
-    ----------
-    many
-        The runs.
-    kept
-        The epoch that was kept, to mark it.
-
-    Returns
-    -------
-    list
-        A plot for each metric that any of them has more than once.
-    """
+    """Return evidence, score and loss over training, of one or several runs."""
     plots = []
     for key, title in CURVES.items():
         lines = [line for line in (one.line(key) for one in many) if len(line.x) > 1]
@@ -184,36 +108,12 @@ def curve_plots(many: Sequence[Series], kept: tuple[str, Number] | None = None) 
 
 
 def run_curves(run: Run) -> list[Plot]:
-    """Return evidence, score and loss of a run beside its baseline.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    list
-        The plots.
-    """
+    """Return evidence, score and loss of a run beside its baseline."""
     return curve_plots(series(run), _kept(run)) if run.rows else []
 
 
 def table(run: Run, most: int = 200) -> tuple[list[str], list[list[str]]]:
-    """Return the metrics as a table, for those who would rather read numbers.
-
-    Parameters
-    ----------
-    run
-        The run.
-    most
-        Rows at most; evenly spaced ones where there are more.
-
-    Returns
-    -------
-    tuple
-        The heads of the columns, and the rows.
-    """
+    """Return the metrics as a table, for those who would rather read numbers."""
     step = max(1, -(-len(run.rows) // most))
     kept = [row for k, row in enumerate(run.rows) if k % step == 0 or k == len(run.rows) - 1]
     keys = [key for key in ("loss", *CURVES) if any(key in row for row in kept)]

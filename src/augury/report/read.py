@@ -82,18 +82,7 @@ Found = Run | Audited | Adapted
 
 
 def read(path: Path) -> Found:
-    """Read whatever was left in a folder.
-
-    Parameters
-    ----------
-    path
-        The folder.
-
-    Returns
-    -------
-    Run, Audited or Adapted
-        What it holds.
-    """
+    """Read whatever was left in a folder."""
     if not path.is_dir():
         raise InputError(
             f"a run must be the folder that augury learn, audit or adapt left; got '{path}', "

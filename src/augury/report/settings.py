@@ -9,18 +9,7 @@ from augury.training.config import LearnConfig
 
 
 def changed(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that are not the defaults of their method and network.
-
-    Parameters
-    ----------
-    config
-        What stands in a run's config.json.
-
-    Returns
-    -------
-    dict
-        Settings by name, without the data.
-    """
+    """Return the settings that are not the defaults of their method and network."""
     own = {key: value for key, value in config.items() if key != "data"}
     try:
         usual = LearnConfig.for_method(own.get("method", ""), model=own.get("model")).to_json()
@@ -31,18 +20,7 @@ def changed(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_python(run: Run) -> str:
-    """Return the call that repeats a run which was not started from the command line.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    str
-        Python.
-    """
+    """Return the call that repeats a run which was not started from the command line."""
     config = run.config
     extra = {k: v for k, v in changed(config).items() if k not in ("method", "model")}
     source = config.get("data", {}).get("source", "data")
@@ -57,18 +35,7 @@ def in_python(run: Run) -> str:
 
 
 def shown(config: dict[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return settings as text: those that were changed, and all others.
-
-    Parameters
-    ----------
-    config
-        What stands in a run's config.json.
-
-    Returns
-    -------
-    tuple
-        Pairs of name and value, twice.
-    """
+    """Return settings as text: those that were changed, and all others."""
     new = changed(config)
     own = {key: _text(value) for key, value in config.items() if key != "data"}
     return [(k, v) for k, v in own.items() if k in new], [(k, v) for k, v in own.items() if k not in new]
@@ -79,18 +46,7 @@ def _text(value: Any) -> str:
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
-    """Return where the data came from and what the run was made with.
-
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    list
-        Pairs of name and value.
-    """
+    """Return where the data came from and what the run was made with."""
     data = run.config.get("data", {})
     rows = [
         ("data", str(data.get("source", "unknown"))),

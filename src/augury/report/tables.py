@@ -11,35 +11,13 @@ Table = tuple[str, list[str], list[list[str]]]
 
 
 def named(found: Sequence[Found]) -> list[str]:
-    """Return a name for each: its folder's, or its path where two folders have one name.
-
-    Parameters
-    ----------
-    found
-        What was read.
-
-    Returns
-    -------
-    list
-        Names, all different.
-    """
+    """Return a name for each: its folder's, or its path where two folders have one name."""
     names = [one.name for one in found]
     return [name if names.count(name) == 1 else str(one.path) for one, name in zip(found, names, strict=True)]
 
 
 def tables(found: Sequence[Found]) -> list[Table]:
-    """Return a table for each kind of thing that was found: a column for each, a row for each figure.
-
-    Parameters
-    ----------
-    found
-        What was read.
-
-    Returns
-    -------
-    list
-        Learned runs, audits, adaptations, as far as there are some.
-    """
+    """Return a table for each kind of thing that was found: a column for each, a row for each figure."""
     names = dict(zip(map(id, found), named(found), strict=True))
     kinds = (
         ("What was learned", Run, _learned_rows),
@@ -126,18 +104,7 @@ def _score(values: dict[str, Any]) -> str:
 
 
 def remarks(found: Sequence[Found]) -> list[str]:
-    """Say what must be known before these are compared.
-
-    Parameters
-    ----------
-    found
-        What was read.
-
-    Returns
-    -------
-    list
-        Sentences, perhaps none.
-    """
+    """Say what must be known before these are compared."""
     runs = [one for one in found if isinstance(one, Run)]
     audits = [one.audit for one in found if isinstance(one, Audited)]
     said = []
@@ -160,18 +127,7 @@ def remarks(found: Sequence[Found]) -> list[str]:
 
 
 def as_object(found: Sequence[Found]) -> dict[str, Any]:
-    """Return what was found as plain data.
-
-    Parameters
-    ----------
-    found
-        What was read.
-
-    Returns
-    -------
-    dict
-        What JSON takes: `runs`, in the order they were given, and `remarks`.
-    """
+    """Return what was found as plain data."""
     return {
         "runs": [
             {"name": name, "path": str(one.path), **_object(one)}

@@ -11,20 +11,7 @@ NOTHING = "–"
 
 
 def amount(value: Number | None, unit: str) -> str:
-    """Write a width or a place on an orbit.
-
-    Parameters
-    ----------
-    value
-        The number, or None.
-    unit
-        "deg", "px", "factor", "%", "element" or "".
-
-    Returns
-    -------
-    str
-        "178.6°", "0.3 px", "×1.13", "0.11".
-    """
+    """Write a width or a place on an orbit."""
     if value is None:
         return NOTHING
     if unit == "factor":
@@ -37,76 +24,24 @@ def amount(value: Number | None, unit: str) -> str:
 
 
 def either_way(value: Number, unit: str) -> str:
-    """Write how far a width goes, either way.
-
-    Parameters
-    ----------
-    value
-        The width.
-    unit
-        Its unit.
-
-    Returns
-    -------
-    str
-        "±178.6°"; a factor and a chance have no sign.
-    """
+    """Write how far a width goes, either way."""
     return amount(value, unit) if unit in ("factor", "%") else f"±{amount(value, unit)}"
 
 
 def interval(low: Number | None, high: Number | None, unit: str) -> str:
-    """Write an interval.
-
-    Parameters
-    ----------
-    low, high
-        Its ends; None where it has none.
-    unit
-        Their unit.
-
-    Returns
-    -------
-    str
-        "177.1° to 180.0°", "at least 177.1°", or a dash.
-    """
+    """Write an interval."""
     if low is None:
         return NOTHING
     return f"at least {amount(low, unit)}" if high is None else f"{amount(low, unit)} to {amount(high, unit)}"
 
 
 def percent(share: Number | None, digits: int = 1) -> str:
-    """Write a share.
-
-    Parameters
-    ----------
-    share
-        From 0 to 1, or None.
-    digits
-        After the point.
-
-    Returns
-    -------
-    str
-        "95.1 %".
-    """
+    """Write a share."""
     return NOTHING if share is None else f"{100 * share:.{digits}f} %"
 
 
 def number(value: Number | None, digits: int = 3) -> str:
-    """Write any number: few digits, thousands apart, a real minus sign.
-
-    Parameters
-    ----------
-    value
-        The number, or None.
-    digits
-        Digits that count.
-
-    Returns
-    -------
-    str
-        "−13,060", "0.0123", "1.2e−07".
-    """
+    """Write any number: few digits, thousands apart, a real minus sign."""
     if value is None:
         return NOTHING
     size = abs(value)
@@ -115,36 +50,12 @@ def number(value: Number | None, digits: int = 3) -> str:
 
 
 def signed(value: Number, text: str) -> str:
-    """Put a plus sign before the text of a number that is not negative.
-
-    Parameters
-    ----------
-    value
-        The number.
-    text
-        How it is written.
-
-    Returns
-    -------
-    str
-        "+9.5" or "−9.5".
-    """
+    """Put a plus sign before the text of a number that is not negative."""
     return text if value < 0 else f"+{text}"
 
 
 def seconds(value: Number | None) -> str:
-    """Write a time.
-
-    Parameters
-    ----------
-    value
-        Seconds, or None.
-
-    Returns
-    -------
-    str
-        "8.2 s", "3 min 25 s", "2 h 10 min".
-    """
+    """Write a time."""
     if value is None:
         return NOTHING
     if value < 60:
@@ -156,16 +67,5 @@ def seconds(value: Number | None) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Join words as one would say them.
-
-    Parameters
-    ----------
-    words
-        At least one.
-
-    Returns
-    -------
-    str
-        "a", "a and b", "a, b and c".
-    """
+    """Join words as one would say them."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -30,18 +30,7 @@ class Batches:
         return -(-self.N // self.size)
 
     def __call__(self, rng: torch.Generator | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-        """Go over the data once.
-
-        Parameters
-        ----------
-        rng
-            Where the order comes from; None keeps the order of the data.
-
-        Yields
-        ------
-        tuple
-            Inputs and targets of a mini-batch.
-        """
+        """Go over the data once."""
         order = torch.arange(self.N) if rng is None else torch.randperm(self.N, generator=rng)
         for index in order.split(self.size):
             yield self.x[index].to(self.device), self.y[index].to(self.device)

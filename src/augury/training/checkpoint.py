@@ -22,17 +22,7 @@ STATE = "state.json"
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """Write tensors to a safetensors file, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        Where it shall stand.
-    tensors
-        Tensors by name; those that share memory are written twice.
-    metadata
-        Texts to put beside them.
-    """
+    """Write tensors to a safetensors file, whole or not at all."""
     apart = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     try:
         with written_whole(path) as temporary:
@@ -44,19 +34,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
 def save_checkpoint(
     folder: Path, epoch: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
 ) -> None:
-    """Write a checkpoint and then remove the one before it.
-
-    Parameters
-    ----------
-    folder
-        The checkpoint folder; made where it is missing.
-    epoch
-        How many epochs are done.
-    tensors
-        Tensors by name.
-    facts
-        Everything else, as JSON takes it.
-    """
+    """Write a checkpoint and then remove the one before it."""
     current = folder / f"epoch-{epoch:06d}.safetensors"
     save_tensors(current, tensors)
     write_text(
@@ -69,18 +47,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the checkpoint that `save_checkpoint` wrote.
-
-    Parameters
-    ----------
-    folder
-        The checkpoint folder.
-
-    Returns
-    -------
-    tuple
-        Tensors by name, and everything else, "epoch" included.
-    """
+    """Read the checkpoint that `save_checkpoint` wrote."""
     try:
         facts = json.loads((folder / STATE).read_text(encoding="utf-8"))
         return load_file(folder / facts["tensors"]), facts
@@ -93,16 +60,5 @@ def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Say whether a checkpoint stands in a folder.
-
-    Parameters
-    ----------
-    folder
-        The checkpoint folder.
-
-    Returns
-    -------
-    bool
-        True where there is one.
-    """
+    """Say whether a checkpoint stands in a folder."""
     return (folder / STATE).is_file()

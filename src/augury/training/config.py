@@ -92,18 +92,7 @@ NOT_NEGATIVE = (
 
 
 def method_name(given: str) -> str:
-    """Return the method that a user means; hyphens will do for underscores.
-
-    Parameters
-    ----------
-    given
-        What came.
-
-    Returns
-    -------
-    str
-        A key of `METHOD_DEFAULTS`.
-    """
+    """Return the method that a user means; hyphens will do for underscores."""
     return choose("method", given.replace("-", "_"), METHOD_DEFAULTS)
 
 
@@ -216,20 +205,7 @@ class LearnConfig(Record):
             _at_least(name, getattr(self, name), 0)
 
     def climbs(self, epoch: int, N: int) -> int:
-        """Return how many steps up the evidence are due after this epoch; at least one after the last.
-
-        Parameters
-        ----------
-        epoch
-            How many epochs are done.
-        N
-            Size of the training set.
-
-        Returns
-        -------
-        int
-            None in the epochs between; several where an epoch holds many data.
-        """
+        """Return how many steps up the evidence are due after this epoch; at least one after the last."""
         often_enough = (self.epochs - self.burn_in) // FEWEST_CLIMBS
         every = self.evidence_every or max(1, min(round(BETWEEN_CLIMBS / N), often_enough))
         times = max(1, round(N / BETWEEN_CLIMBS)) if self.evidence_every == 0 else 1
@@ -239,20 +215,7 @@ class LearnConfig(Record):
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "LearnConfig":
-        """Return the defaults of the method and of the network, with what was given in their place.
-
-        Parameters
-        ----------
-        method
-            A key of `METHOD_DEFAULTS`.
-        given
-            Settings by the name of their field.
-
-        Returns
-        -------
-        LearnConfig
-            The settings.
-        """
+        """Return the defaults of the method and of the network, with what was given in their place."""
         method = method_name(method)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
@@ -261,18 +224,7 @@ class LearnConfig(Record):
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "LearnConfig":
-        """Rebuild the settings from what `to_json` gave.
-
-        Parameters
-        ----------
-        values
-            The fields; an unknown one is an error.
-
-        Returns
-        -------
-        LearnConfig
-            The settings.
-        """
+        """Rebuild the settings from what `to_json` gave."""
         names = values.get("generators")
         return super().from_json({**values, "generators": None if names is None else tuple(names)})
 

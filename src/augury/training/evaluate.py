@@ -20,45 +20,13 @@ SCORES = {"classification": "test_accuracy", "regression": "test_error"}
 def score(
     model: nn.Module, x: Float[Tensor, "M ..."], y: Shaped[Tensor, "M ..."], task: str, chunk: int = 1000
 ) -> dict[str, float]:
-    """Score a model in evaluation mode; it is left in the mode it came in.
-
-    Parameters
-    ----------
-    model
-        From inputs to outputs.
-    x, y
-        A test set; an empty one has no score.
-    task
-        "classification" or "regression".
-    chunk
-        Inputs in one forward pass.
-
-    Returns
-    -------
-    dict
-        The score under its name in `SCORES`, or nothing.
-    """
+    """Score a model in evaluation mode; it is left in the mode it came in."""
     return score_of(outputs_of(model, x, chunk), y, task) if len(x) else {}
 
 
 @torch.no_grad()
 def outputs_of(model: nn.Module, x: Float[Tensor, "M ..."], chunk: int = 1000) -> Float[Tensor, "M D"]:
-    """Return what a model says in evaluation mode; it is left in the mode it came in.
-
-    Parameters
-    ----------
-    model
-        From inputs to outputs.
-    x
-        At least one input.
-    chunk
-        Inputs in one forward pass.
-
-    Returns
-    -------
-    Tensor
-        Its outputs, on the CPU.
-    """
+    """Return what a model says in evaluation mode; it is left in the mode it came in."""
     was_training = model.training
     model.eval()
     device = next((p.device for p in model.parameters()), x.device)
@@ -68,22 +36,7 @@ def outputs_of(model: nn.Module, x: Float[Tensor, "M ..."], chunk: int = 1000) -
 
 
 def score_of(outputs: Float[Tensor, "M D"], y: Shaped[Tensor, "M ..."], task: str) -> dict[str, float]:
-    """Score outputs.
-
-    Parameters
-    ----------
-    outputs
-        What a model said.
-    y
-        What is true.
-    task
-        "classification" or "regression".
-
-    Returns
-    -------
-    dict
-        The score under its name in `SCORES`.
-    """
+    """Score outputs."""
     if task == "classification":
         return {SCORES[task]: float((outputs.argmax(1) == y).double().mean())}
     return {SCORES[task]: float((outputs - y).double().square().mean().sqrt())}

@@ -37,23 +37,7 @@ def leave_exhibits(
     outputs: Float[Tensor, "M D"] | None,
     epoch: int = 0,
 ) -> None:
-    """Write the exhibits of a run.
-
-    Parameters
-    ----------
-    folder
-        The run's folder.
-    model
-        The trained model.
-    transform
-        The distribution over transformations, with its learned widths; None shows no orbits.
-    data
-        What it learned from.
-    outputs
-        What the model says of the test inputs; None without a test set.
-    epoch
-        The epoch whose state the model has.
-    """
+    """Write the exhibits of a run."""
     part, x, y, index = _examples(data)
     behind = dots_behind(data.x_train, data.y_train, _classes(data)) if data.kind == "coordinates" else ()
     painter = Painter(folder / VIEWS, data.kind, data.x_train, behind)
@@ -78,19 +62,7 @@ def leave_exhibits(
 
 
 def leave_beside(folder: Path, name: str, model: nn.Module, transform: Transform, data: Dataset) -> None:
-    """Write what another model says along the same orbits.
-
-    Parameters
-    ----------
-    folder
-        The folder of the run whose exhibits are already there.
-    name
-        What the other model is called.
-    model
-        The other model.
-    transform, data
-        Those of the run.
-    """
+    """Write what another model says along the same orbits."""
     _, x, y, _ = _examples(data)
     found = walks(transform, _beside(x, transform))
     _write(folder / VIEWS / BESIDE, _answers(name, model, found, y, data.task))

@@ -39,17 +39,7 @@ class Snapshot:
 
 
 class FilterTrace(Progress):
-    """Notes the filters before training, after epochs 1, 2, 4, 8, ..., and after the last.
-
-    Parameters
-    ----------
-    net
-        A shallow network on images, the one that is trained.
-    transform
-        The affine transformation whose widths are learned.
-    eps
-        Noise of the bank: `augury.transforms.noise.grid(7, 1)` for seven equal steps, or random.
-    """
+    """Notes the filters before training, after epochs 1, 2, 4, 8, ..., and after the last."""
 
     def __init__(self, net: Shallow, transform: Affine2d, eps: Float[Tensor, "S K"]) -> None:
         if len(net.input_shape) != 3:
@@ -92,18 +82,7 @@ class FilterTrace(Progress):
 
     @torch.no_grad()
     def bank(self, units: Sequence[int]) -> Float[Tensor, "E n S C H W"]:
-        """Return the filters of some units under every map, for each snapshot.
-
-        Parameters
-        ----------
-        units
-            Which units.
-
-        Returns
-        -------
-        Tensor
-            By snapshot, unit and map.
-        """
+        """Return the filters of some units under every map, for each snapshot."""
         C, H, W = self.net.input_shape
         chosen = list(units)
         banks = [transform_flat_weights(s.filters[chosen], s.T, (C, H, W)) for s in self.snapshots]
@@ -112,19 +91,6 @@ class FilterTrace(Progress):
 
 @torch.no_grad()
 def leading_units(net: Shallow, n: int) -> list[int]:
-    """Return the units whose filters weigh most in the outputs.
-
-    Parameters
-    ----------
-    net
-        A trained network.
-    n
-        How many.
-
-    Returns
-    -------
-    list
-        Units by the product of the norms of filter and output weights, the largest first.
-    """
+    """Return the units whose filters weigh most in the outputs."""
     weight = net.filters.norm(dim=1) * net.output.weight.norm(dim=0)
     return [int(k) for k in weight.topk(min(n, net.units)).indices]

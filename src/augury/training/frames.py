@@ -41,20 +41,7 @@ class Painter:
     """Dots behind every frame of coordinates, class by class."""
 
     def gallery(self, name: str, x: Float[Tensor, "R S ..."]) -> Gallery | None:
-        """Return inputs as frames, a row for each R and a column for each S.
-
-        Parameters
-        ----------
-        name
-            Name of a file of pictures, without its ending.
-        x
-            The inputs.
-
-        Returns
-        -------
-        Gallery
-            The frames; None for data of which there is nothing to draw.
-        """
+        """Return inputs as frames, a row for each R and a column for each S."""
         x = x.detach().cpu().float()
         if self.kind == "image":
             return self._pictures(name, x)
@@ -79,20 +66,7 @@ class Painter:
 
 
 def dots_behind(x: Float[Tensor, "N 2"], y: Shaped[Tensor, "N ..."], classes: int) -> tuple[list[int], ...]:
-    """Return some of a set of coordinates as dots, class by class.
-
-    Parameters
-    ----------
-    x, y
-        Coordinates, and their labels where there are classes.
-    classes
-        How many classes; 0 for regression.
-
-    Returns
-    -------
-    tuple
-        x0, y0, x1, y1, ... for each class; one list for regression.
-    """
+    """Return some of a set of coordinates as dots, class by class."""
     keep = torch.linspace(0, len(x) - 1, min(len(x), BACKDROP)).round().long()
     dots, y = on_page(x[keep].cpu().float(), x), y[keep].cpu()
     groups = [dots[y == c] for c in range(classes)] if classes else [dots]
@@ -100,40 +74,13 @@ def dots_behind(x: Float[Tensor, "N 2"], y: Shaped[Tensor, "N ..."], classes: in
 
 
 def on_page(x: Float[Tensor, "*batch 2"], everything: Float[Tensor, "N 2"]) -> Float[Tensor, "*batch 2"]:
-    """Return where coordinates lie in a frame that just holds everything; the origin is its middle, y is up.
-
-    Parameters
-    ----------
-    x
-        Coordinates.
-    everything
-        What the frame holds.
-
-    Returns
-    -------
-    Tensor
-        Places in the frame.
-    """
+    """Return where coordinates lie in a frame that just holds everything; the origin is its middle, y is up."""
     half = everything.abs().max().clamp(min=1e-12).to(x)
     return BOX / 2 + BOX * (0.5 - MARGIN) / half * x * x.new_tensor([1.0, -1.0])
 
 
 def as_pixels(x: Float[Tensor, "R S C H W"], like: Float[Tensor, "N C H W"]) -> UInt8[Tensor, "R S h w c"]:
-    """Return images as bytes, in grey or colour and at most `SIDE` a side.
-
-    Parameters
-    ----------
-    x
-        Images.
-    like
-        Images as they are in the data. Black and white stand for 0 and 1, or for the range of these where
-        they leave it.
-
-    Returns
-    -------
-    Tensor
-        One channel or three.
-    """
+    """Return images as bytes, in grey or colour and at most `SIDE` a side."""
     low, high = min(0.0, float(like.min())), max(1.0, float(like.max()))
     x = (x - low) / (high - low)
     if x.shape[2] != 3:

@@ -52,88 +52,30 @@ class Learner(ABC):
     def train_step(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> float:
-        """Take one optimiser step on a mini-batch.
-
-        Parameters
-        ----------
-        x, y
-            Inputs and targets.
-        rng
-            Where the noise of the views comes from.
-
-        Returns
-        -------
-        float
-            The loss before the step; the loop stops where it is not finite.
-        """
+        """Take one optimiser step on a mini-batch."""
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
-        """Do what the method does once per epoch: evidence, steps on the widths and on the prior.
-
-        Parameters
-        ----------
-        batches
-            The training set; every call goes over it once.
-        epoch
-            How many epochs are done, from 1.
-        rng
-            Where noise comes from.
-
-        Returns
-        -------
-        dict
-            Diagnostics for this epoch's line of metrics; "log_evidence" chooses the best epoch.
-        """
+        """Do what the method does once per epoch: evidence, steps on the widths and on the prior."""
         return {}
 
     @abstractmethod
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return every optimiser by a name of its own.
-
-        Returns
-        -------
-        Mapping
-            The optimisers.
-        """
+        """Return every optimiser by a name of its own."""
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the schedules that the loop sets before every step.
-
-        Returns
-        -------
-        Sequence
-            The schedules; none unless told.
-        """
+        """Return the schedules that the loop sets before every step."""
         return ()
 
     def modules(self) -> Mapping[str, nn.Module]:
-        """Return every module whose state belongs in a checkpoint.
-
-        Returns
-        -------
-        Mapping
-            The model alone unless told.
-        """
+        """Return every module whose state belongs in a checkpoint."""
         return {"model": self.model}
 
     def extra_state(self) -> dict[str, Tensor]:
-        """Return what else changes during training: a prior precision, a noise level.
-
-        Returns
-        -------
-        dict
-            Tensors by name.
-        """
+        """Return what else changes during training: a prior precision, a noise level."""
         return {}
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:  # noqa: B027
-        """Take back what `extra_state` gave.
-
-        Parameters
-        ----------
-        state
-            Tensors by name.
-        """
+        """Take back what `extra_state` gave."""
 
     @property
     def transform(self) -> Transform | None:
@@ -141,38 +83,12 @@ class Learner(ABC):
         return self.model.transform if isinstance(self.model, OrbitAverage) else None
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say what was learned, after the best epoch has been restored.
-
-        Parameters
-        ----------
-        batches
-            The training set.
-        rng
-            Where noise comes from.
-
-        Returns
-        -------
-        Findings
-            The widths with all that the method knows of them; no verdict unless it overrides this.
-        """
+        """Say what was learned, after the best epoch has been restored."""
         return Findings(widths_of(self.transform, "undecided"))
 
 
 def widths_of(transform: Transform | None, verdict: str) -> dict[str, Width]:
-    """Return the widths of a transformation as records, all with one verdict.
-
-    Parameters
-    ----------
-    transform
-        The transformation; none has no widths.
-    verdict
-        One of `augury.records.VERDICTS`.
-
-    Returns
-    -------
-    dict
-        Each width in its unit, by name.
-    """
+    """Return the widths of a transformation as records, all with one verdict."""
     if transform is None:
         return {}
     units = {spec.name: spec.unit.symbol for spec in transform.specs}

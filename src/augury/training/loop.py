@@ -56,26 +56,7 @@ def fit(
     folder: RunFolder | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Train a learner from start to end, or from its folder's checkpoint to the end.
-
-    Parameters
-    ----------
-    learner
-        The method at work on its network, already on the device that the settings name.
-    data
-        Training and test set.
-    config
-        The settings.
-    folder
-        Where metrics and checkpoints go; nothing is written without one.
-    progress
-        Whoever watches.
-
-    Returns
-    -------
-    Fit
-        What came of it.
-    """
+    """Train a learner from start to end, or from its folder's checkpoint to the end."""
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     progress = Progress() if progress is None else progress
     with own_global_stream(config.seed):

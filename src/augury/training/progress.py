@@ -52,13 +52,7 @@ class Progress:
 
 
 class Together(Progress):
-    """Tells several watchers, one after the other.
-
-    Parameters
-    ----------
-    watchers
-        Who is told, in order.
-    """
+    """Tells several watchers, one after the other."""
 
     def __init__(self, watchers: Sequence[Progress]) -> None:
         self.watchers = list(watchers)
@@ -86,18 +80,7 @@ class Together(Progress):
 
 
 def together(watchers: Progress | Sequence[Any]) -> Progress:
-    """Return one watcher for any number of them.
-
-    Parameters
-    ----------
-    watchers
-        One, several, or none.
-
-    Returns
-    -------
-    Progress
-        Tells them all.
-    """
+    """Return one watcher for any number of them."""
     if isinstance(watchers, Progress):
         return watchers
     strangers = [watcher for watcher in watchers if not isinstance(watcher, Progress)]

@@ -49,20 +49,7 @@ class Walk:
 
 
 def walks(transform: Transform, x: Float[Tensor, "B ..."]) -> list[Walk]:
-    """Return the routes worth walking through the orbits of some inputs.
-
-    Parameters
-    ----------
-    transform
-        The distribution over transformations, with its learned widths.
-    x
-        The inputs.
-
-    Returns
-    -------
-    list
-        The largest widths, each alone, and all together where more than one is there; none without widths.
-    """
+    """Return the routes worth walking through the orbits of some inputs."""
     with torch.no_grad():
         entries = _entries(transform)
         plain = [entry for entry in entries if _has_own_noise(entry.part)]
@@ -119,20 +106,7 @@ def _alone(entry: _Entry, x: Tensor) -> Walk:
 
 
 def signed(unit: Unit, eta: float) -> float:
-    """Return how far a step of either direction goes, in a unit; the opposite of a factor is its inverse.
-
-    Parameters
-    ----------
-    unit
-        The unit.
-    eta
-        The step.
-
-    Returns
-    -------
-    float
-        Rounded to four digits after the point.
-    """
+    """Return how far a step of either direction goes, in a unit; the opposite of a factor is its inverse."""
     size = unit.to_person(abs(eta))
     if unit.symbol == "factor":
         return round(size if eta >= 0 else 1 / size, 4)

@@ -42,13 +42,7 @@ class RunFolder:
         return self.path / MODEL
 
     def add_row(self, row: Mapping[str, Any]) -> None:
-        """Append one line of metrics.
-
-        Parameters
-        ----------
-        row
-            What JSON takes.
-        """
+        """Append one line of metrics."""
         try:
             with (self.path / METRICS).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row, allow_nan=False) + "\n")
@@ -58,30 +52,13 @@ class RunFolder:
             ) from error
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all lines of metrics; a last line that was cut short by a kill is left out.
-
-        Returns
-        -------
-        list
-            One dictionary for each epoch.
-        """
+        """Return all lines of metrics; a last line that was cut short by a kill is left out."""
         path = self.path / METRICS
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def keep_rows(self, n: int) -> list[dict[str, Any]]:
-        """Cut the metrics back to their first n lines: a continued run writes the later ones again.
-
-        Parameters
-        ----------
-        n
-            How many to keep.
-
-        Returns
-        -------
-        list
-            Those kept.
-        """
+        """Cut the metrics back to their first n lines: a continued run writes the later ones again."""
         rows = self.rows()[:n]
         if len(rows) < n:
             raise RunError(
@@ -91,37 +68,14 @@ class RunFolder:
         return rows
 
     def write_invariance(self, invariance: Invariance) -> None:
-        """Write what was learned.
-
-        Parameters
-        ----------
-        invariance
-            The record.
-        """
+        """Write what was learned."""
         write_text(self.path / INVARIANCE, invariance.dumps())
 
 
 def open_run(
     path: Path, config: Mapping[str, Any], *, overwrite: bool = False, resume: bool = False
 ) -> RunFolder:
-    """Make a run's folder, or open one again; every complaint comes before training starts.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    config
-        All settings of the run, written to `config.json`; a run that continues must have the same.
-    overwrite
-        Replace a run that stands there.
-    resume
-        Continue the run that stands there; start one where there is none.
-
-    Returns
-    -------
-    RunFolder
-        The folder, ready to be written.
-    """
+    """Make a run's folder, or open one again; every complaint comes before training starts."""
     check_run(path, overwrite=overwrite, resume=resume)
     config = json.loads(json.dumps(config))
     if holds_something(path):
@@ -135,15 +89,7 @@ def open_run(
 
 
 def check_run(path: Path, *, overwrite: bool, resume: bool) -> None:
-    """Raise if a run may not start in this folder; nothing is changed.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    overwrite, resume
-        What to do with a run that stands there.
-    """
+    """Raise if a run may not start in this folder; nothing is changed."""
     if overwrite and resume:
         raise InputError("overwrite and resume exclude each other; give one of them.")
     if holds_something(path) and not (overwrite or resume):
@@ -154,18 +100,7 @@ def check_run(path: Path, *, overwrite: bool, resume: bool) -> None:
 
 
 def holds_something(path: Path) -> bool:
-    """Say whether anything stands at a path, an empty folder aside.
-
-    Parameters
-    ----------
-    path
-        Where to look.
-
-    Returns
-    -------
-    bool
-        True for a file or a folder that is not empty.
-    """
+    """Say whether anything stands at a path, an empty folder aside."""
     try:
         return path.is_file() or (path.is_dir() and any(path.iterdir()))
     except OSError as error:
@@ -175,18 +110,7 @@ def holds_something(path: Path) -> bool:
 
 
 def new_folder(name: str) -> Path:
-    """Return a folder in runs/ that does not stand yet.
-
-    Parameters
-    ----------
-    name
-        What it shall be called; a number follows where the name is taken.
-
-    Returns
-    -------
-    Path
-        The folder; nothing is made.
-    """
+    """Return a folder in runs/ that does not stand yet."""
     first = Path("runs") / name
     numbered = (first.with_name(f"{name}-{k}") for k in range(2, 1_000_000))
     return first if not holds_something(first) else next(p for p in numbered if not holds_something(p))

@@ -64,20 +64,7 @@ class Card(Record):
 
 
 def card_of(extractor: HyperExtractor, **facts: object) -> Card:
-    """Return the card of an extractor.
-
-    Parameters
-    ----------
-    extractor
-        The extractor.
-    facts
-        Further fields of `Card`: transformations, method, data, ...
-
-    Returns
-    -------
-    Card
-        The card.
-    """
+    """Return the card of an extractor."""
     return Card(
         encoder=extractor.encoder_name,
         groups=list(extractor.groups),
@@ -90,53 +77,19 @@ def card_of(extractor: HyperExtractor, **facts: object) -> Card:
 
 
 def save_extractor(path: Path | str, extractor: HyperExtractor, card: Card | None = None) -> None:
-    """Write an extractor, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        The file; for a folder, `extractor.safetensors` in it.
-    extractor
-        The extractor.
-    card
-        How to build it, with whatever is known of its origin; made from the extractor unless told.
-    """
+    """Write an extractor, whole or not at all."""
     text = json.dumps((card or card_of(extractor)).to_json())
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in extractor.state_dict().items()}
     save_tensors(_file(path), tensors, {"card": text, "sha256": _digest(text, tensors)})
 
 
 def read_card(path: Path | str) -> Card:
-    """Return what an extractor's file says of it; the tensors are checked too.
-
-    Parameters
-    ----------
-    path
-        The file, or the folder of a run.
-
-    Returns
-    -------
-    Card
-        The card.
-    """
+    """Return what an extractor's file says of it; the tensors are checked too."""
     return _read(_file(path))[0]
 
 
 def load_extractor(path: Path | str, encoder: nn.Module | None = None) -> HyperExtractor:
-    """Build an extractor from its file.
-
-    Parameters
-    ----------
-    path
-        The file, or the folder of a run.
-    encoder
-        An encoder of the same making, where it was the user's own.
-
-    Returns
-    -------
-    HyperExtractor
-        The extractor, in evaluation mode, not calibrated.
-    """
+    """Build an extractor from its file."""
     file = _file(path)
     card, tensors = _read(file)
     if encoder is None and card.encoder not in ENCODERS:

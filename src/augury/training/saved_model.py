@@ -52,39 +52,14 @@ class Recipe(Record):
 
 
 def save_model(path: Path, model: nn.Module, recipe: Recipe) -> None:
-    """Write a model's state with its recipe.
-
-    Parameters
-    ----------
-    path
-        Where the file shall stand.
-    model
-        The model.
-    recipe
-        How to build it.
-    """
+    """Write a model's state with its recipe."""
     save_tensors(path, model.state_dict(), {"recipe": json.dumps(recipe.to_json())})
 
 
 def load_model(
     path: Path | str, net: nn.Module | None = None, transform: Transform | None = None
 ) -> nn.Module:
-    """Build a trained model from a run folder or from its `model.safetensors`.
-
-    Parameters
-    ----------
-    path
-        The folder or the file.
-    net
-        A network of the same making, where it was the user's own.
-    transform
-        A transformation of the same making, where it was the user's own.
-
-    Returns
-    -------
-    nn.Module
-        The model, in evaluation mode.
-    """
+    """Build a trained model from a run folder or from its `model.safetensors`."""
     file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
     try:
         with safe_open(file, framework="pt") as opened:

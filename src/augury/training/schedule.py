@@ -11,33 +11,12 @@ from augury.core.errors import InputError
 
 
 def cosine(start: float, end: float, t: float) -> float:
-    """Return the rate at t.
-
-    Parameters
-    ----------
-    start, end
-        The rates at t = 0 and t = 1.
-    t
-        How much of the training is done.
-
-    Returns
-    -------
-    float
-        The rate.
-    """
+    """Return the rate at t."""
     return end + (start - end) * (1 + math.cos(math.pi * t)) / 2
 
 
 class Cosine:
-    """Lower every group of an optimiser from the rate it was made with.
-
-    Parameters
-    ----------
-    optimizer
-        The optimiser, as made: its rates are where the schedule starts.
-    end
-        The rate at the end of training, for every group.
-    """
+    """Lower every group of an optimiser from the rate it was made with."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, end: float) -> None:
         if end < 0:
@@ -46,12 +25,6 @@ class Cosine:
         self.starts = [float(group["lr"]) for group in optimizer.param_groups]
 
     def set(self, t: float) -> None:
-        """Set the rates for the next step.
-
-        Parameters
-        ----------
-        t
-            How much of the training is done, from 0 to 1.
-        """
+        """Set the rates for the next step."""
         for group, start in zip(self.optimizer.param_groups, self.starts, strict=True):
             group["lr"] = cosine(start, self.end, t)

@@ -9,18 +9,7 @@ from collections.abc import Sequence
 
 
 def drift(values: Sequence[float]) -> float:
-    """Return how far the mean of the newer half lies from the mean of the older half.
-
-    Parameters
-    ----------
-    values
-        At least two values, oldest first; of an odd number the middle one is left out.
-
-    Returns
-    -------
-    float
-        The distance.
-    """
+    """Return how far the mean of the newer half lies from the mean of the older half."""
     half = len(values) // 2
     return abs(sum(values[-half:]) - sum(values[:half])) / half
 
@@ -32,24 +21,7 @@ def settled(
     eta_tolerance: float,
     evidence_tolerance: float,
 ) -> bool:
-    """Say whether every width and the evidence have come to rest.
-
-    Parameters
-    ----------
-    etas
-        The widths of each epoch so far, oldest first.
-    evidences
-        Log evidence per example of the epochs that gave one; none for a method without.
-    window
-        How many epochs to look back on; 0 never settles.
-    eta_tolerance, evidence_tolerance
-        The largest drift that counts as rest.
-
-    Returns
-    -------
-    bool
-        True when the last `window` epochs show no drift; False while there are fewer.
-    """
+    """Say whether every width and the evidence have come to rest."""
     if window < 2 or len(etas) < window or 0 < len(evidences) < window:
         return False
     tracks = zip(*etas[-window:], strict=True)

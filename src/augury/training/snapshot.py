@@ -40,18 +40,7 @@ class RunState:
 
 
 def learned(learner: Learner) -> dict[str, Tensor]:
-    """Copy the modules and the extra state of a learner: what makes its model what it is.
-
-    Parameters
-    ----------
-    learner
-        The learner.
-
-    Returns
-    -------
-    dict
-        Tensors by name.
-    """
+    """Copy the modules and the extra state of a learner: what makes its model what it is."""
     tensors = {
         f"modules/{name}/{key}": tensor
         for name, module in learner.modules().items()
@@ -62,15 +51,7 @@ def learned(learner: Learner) -> dict[str, Tensor]:
 
 
 def restore_learned(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `learned` copied.
-
-    Parameters
-    ----------
-    learner
-        A learner of the same making.
-    tensors
-        Tensors by name.
-    """
+    """Put back what `learned` copied."""
     try:
         for name, module in learner.modules().items():
             module.load_state_dict(under(tensors, f"modules/{name}/"))
@@ -80,38 +61,12 @@ def restore_learned(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
 
 
 def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the tensors whose name begins with a prefix, without it.
-
-    Parameters
-    ----------
-    tensors
-        Tensors by name.
-    prefix
-        The beginning to look for.
-
-    Returns
-    -------
-    dict
-        Tensors by the rest of their name.
-    """
+    """Return the tensors whose name begins with a prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def take(learner: Learner, state: RunState) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return all that a checkpoint needs; the epoch and the lines of metrics are kept elsewhere.
-
-    Parameters
-    ----------
-    learner
-        The learner.
-    state
-        Where the run stands.
-
-    Returns
-    -------
-    tuple
-        Tensors by name, and facts.
-    """
+    """Return all that a checkpoint needs; the epoch and the lines of metrics are kept elsewhere."""
     tensors = learned(learner) | {f"rng/{name}": rng.get_state() for name, rng in state.rngs.items()}
     tensors["rng_global"] = torch.get_rng_state()
     facts: dict[str, Any] = {"seconds": state.seconds, "optimizers": {}, "best": None}
@@ -131,17 +86,7 @@ def take(learner: Learner, state: RunState) -> tuple[dict[str, Tensor], dict[str
 def put_back(
     learner: Learner, state: RunState, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
 ) -> None:
-    """Bring a fresh learner and state to where a checkpoint was taken.
-
-    Parameters
-    ----------
-    learner
-        A learner of the same making.
-    state
-        A fresh state; its streams are wound forward.
-    tensors, facts
-        What `take` gave.
-    """
+    """Bring a fresh learner and state to where a checkpoint was taken."""
     restore_learned(learner, tensors)
     for name, rng in state.rngs.items():
         rng.set_state(tensors[f"rng/{name}"])

@@ -12,18 +12,7 @@ STREAMS = ("network", "shuffle", "views")
 
 
 def streams(seed: int) -> dict[str, torch.Generator]:
-    """Return one generator for each use, none of which disturbs another.
-
-    Parameters
-    ----------
-    seed
-        The run's seed.
-
-    Returns
-    -------
-    dict
-        A generator for each of `STREAMS`.
-    """
+    """Return one generator for each use, none of which disturbs another."""
     parent = generator(seed)
     return {name: spawn(parent) for name in STREAMS}
 
@@ -33,16 +22,6 @@ def own_global_stream(seed: int) -> Iterator[None]:
     """Seed torch's global generator for the block and put it back afterwards.
 
     Augury never draws from it, but a user's network may (dropout), and should do so reproducibly.
-
-    Parameters
-    ----------
-    seed
-        The run's seed.
-
-    Yields
-    ------
-    None
-        Nothing.
     """
     with torch.random.fork_rng():
         torch.manual_seed(seed)

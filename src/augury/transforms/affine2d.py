@@ -39,18 +39,7 @@ views are then alike, the evidence is flat, and a width would drift for ever."""
 
 
 def generator_names(generators: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the generators that a name of a subset, one generator's name or a list of names stands for.
-
-    Parameters
-    ----------
-    generators
-        A key of `SUBSETS` or `MATRICES`, or several of these.
-
-    Returns
-    -------
-    tuple
-        Names of generators, in the papers' order, each once.
-    """
+    """Return the generators that a name of a subset, one generator's name or a list of names stands for."""
     given = [generators] if isinstance(generators, str) else list(generators)
     known = {name: (name,) for name in MATRICES} | SUBSETS
     wanted = {name for word in given for name in known[choose("generator", word, known)]}

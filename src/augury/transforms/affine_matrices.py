@@ -40,34 +40,12 @@ _SERIES_TERMS = 8
 
 
 def cosh_sqrt(q: Float[Tensor, "*q"]) -> Float[Tensor, "*q"]:
-    """Return c(q) = cosh(sqrt q), smooth through q = 0.
-
-    Parameters
-    ----------
-    q
-        Any real number.
-
-    Returns
-    -------
-    Tensor
-        c(q): a cosine where q < 0.
-    """
+    """Return c(q) = cosh(sqrt q), smooth through q = 0."""
     return _entire(q, torch.cosh, torch.cos, shift=0)
 
 
 def sinhc_sqrt(q: Float[Tensor, "*q"]) -> Float[Tensor, "*q"]:
-    """Return s(q) = sinh(sqrt q) / sqrt q, smooth through q = 0.
-
-    Parameters
-    ----------
-    q
-        Any real number.
-
-    Returns
-    -------
-    Tensor
-        s(q): a cardinal sine where q < 0.
-    """
+    """Return s(q) = sinh(sqrt q) / sqrt q, smooth through q = 0."""
     return _entire(q, lambda r: torch.sinh(r) / r, lambda r: torch.sin(r) / r, shift=1)
 
 
@@ -85,22 +63,7 @@ def _entire(q: Tensor, positive, negative, shift: int) -> Tensor:  # type: ignor
 def affine_matrices(
     eta: Float[Tensor, " K"], eps: Float[Tensor, "*batch K"], generators: Float[Tensor, "K 3 3"]
 ) -> Float[Tensor, "*batch 2 3"]:
-    """Return the upper two rows of T = exp(sum_k eps_k eta_k G_k).
-
-    Parameters
-    ----------
-    eta
-        Widths.
-    eps
-        Noise.
-    generators
-        The generators that the widths belong to.
-
-    Returns
-    -------
-    Tensor
-        The affine matrices, differentiable in eta and eps.
-    """
+    """Return the upper two rows of T = exp(sum_k eps_k eta_k G_k)."""
     X = torch.einsum("...k,kij->...ij", eps * eta, generators[:, :2].to(eta))
     M, t = X[..., :2], X[..., 2]
     linear, q, m, M_0 = _exp_2x2(M, has_linear=bool(generators[:, :2, :2].any()))
@@ -131,36 +94,14 @@ def _phi_times(t: Tensor, q: Tensor, m: Tensor, M_0: Tensor) -> Tensor:
 
 
 def inverse_affine(T: Float[Tensor, "*batch 2 3"]) -> Float[Tensor, "*batch 2 3"]:
-    """Return the maps that undo the given ones.
-
-    Parameters
-    ----------
-    T
-        Upper two rows of invertible affine matrices [A, t].
-
-    Returns
-    -------
-    Tensor
-        [A^-1, -A^-1 t].
-    """
+    """Return the maps that undo the given ones."""
     adjugate = torch.stack([T[..., 1, 1], -T[..., 0, 1], -T[..., 1, 0], T[..., 0, 0]], dim=-1)
     A = adjugate.unflatten(-1, (2, 2)) / determinant(T)[..., None, None]
     return torch.cat([A, -A @ T[..., 2:]], dim=-1)
 
 
 def determinant(T: Float[Tensor, "*batch 2 3"]) -> Float[Tensor, "*batch"]:
-    """Return by how much each map scales areas.
-
-    Parameters
-    ----------
-    T
-        Upper two rows of affine matrices.
-
-    Returns
-    -------
-    Tensor
-        The determinants of the linear parts.
-    """
+    """Return by how much each map scales areas."""
     return T[..., 0, 0] * T[..., 1, 1] - T[..., 0, 1] * T[..., 1, 0]
 
 
@@ -168,18 +109,6 @@ def image_coordinates(T: Float[Tensor, "*batch 2 3"], H: int, W: int) -> Float[T
     """Bring maps from the coordinates of a square to those of an image, where each axis runs from -1 to 1.
 
     The square is as long as the image's shorter side, so that a rotation is rigid on images of any aspect.
-
-    Parameters
-    ----------
-    T
-        Maps in the square's coordinates.
-    H, W
-        Height and width of the image.
-
-    Returns
-    -------
-    Tensor
-        D^-1 T D, with D the ratio of the two coordinates.
     """
     if H == W:
         return T

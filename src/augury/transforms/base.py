@@ -204,15 +204,5 @@ def magnitude(eta: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     """Return |eta| with slope +1 at 0, where torch's own is 0 and a width that starts at 0 would never leave.
 
     For the widths in `Transform.one_way`; the others are symmetric in eps.
-
-    Parameters
-    ----------
-    eta
-        Widths of either sign.
-
-    Returns
-    -------
-    Tensor
-        Their sizes.
     """
     return torch.where(eta >= 0, eta, -eta)

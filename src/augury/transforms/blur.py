@@ -28,20 +28,7 @@ def _cosine_basis(n: int) -> tuple[Tensor, Tensor]:
 
 
 def blur(x: Float[Tensor, "B C H W"], t: Float[Tensor, "B S"]) -> Float[Tensor, "B S C H W"]:
-    """Blur every image S times.
-
-    Parameters
-    ----------
-    x
-        Images.
-    t
-        Variances sigma^2 of the blur in square pixels, at least 0.
-
-    Returns
-    -------
-    Tensor
-        The views; x itself, to the bit, where t = 0.
-    """
+    """Blur every image S times."""
     (D_h, on_h), (D_w, on_w) = _cosine_basis(x.shape[-2]), _cosine_basis(x.shape[-1])
     D_h, D_w = D_h.to(x), D_w.to(x)
     decay = torch.expm1(-t[..., None, None] * (on_h[:, None] + on_w).to(t))

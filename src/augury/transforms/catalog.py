@@ -69,22 +69,6 @@ def build(
     """Return the transformation that the words describe, with all widths at 0.
 
     Parts of one family share one transformation; families act in the order finite groups, affine, colour.
-
-    Parameters
-    ----------
-    words
-        One word, several, or several in one string, separated by commas: see `WORDS`.
-    kind
-        Kind of the data: "image", "signal", "points" or "coordinates".
-    shape
-        Shape of one input: [C, H, W], [C, T], [P, 3] or [2].
-    sampling
-        How eps is drawn: "independent", "stratified" or "grid".
-
-    Returns
-    -------
-    Transform
-        One transformation, or a composition.
     """
     given = words.split(",") if isinstance(words, str) else words
     asked = list(dict.fromkeys(_known(word.strip(), kind) for word in given if word.strip()))

@@ -133,20 +133,7 @@ def _contrast_offset(x: Tensor, e: dict[str, Tensor]) -> Tensor:
 
 
 def color_matrices(e: dict[str, Float[Tensor, "B S"]], C: int) -> Float[Tensor, "B S {C} {C}"]:
-    """Return the linear part of the colour map of every view.
-
-    Parameters
-    ----------
-    e
-        Log-factors of brightness, contrast and saturation, angle of the hue, share of grey; any of them.
-    C
-        Channels of the images.
-
-    Returns
-    -------
-    Tensor
-        M; the identity, to the bit, where all are 0.
-    """
+    """Return the linear part of the colour map of every view."""
     some = next(iter(e.values()))
     eye = torch.eye(C, dtype=some.dtype, device=some.device)
     gain = sum((e[name] for name in ("brightness", "contrast") if name in e), torch.zeros_like(some)).exp()

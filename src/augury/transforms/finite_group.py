@@ -36,24 +36,7 @@ _WITHIN = 0.49
 def leave_weight(
     p: Float[Tensor, ""], eps: Float[Tensor, "B S"], full: float, temperature: float
 ) -> Float[Tensor, "B S"]:
-    """Return the relaxed choice between staying (0) and leaving the identity (1).
-
-    Parameters
-    ----------
-    p
-        Chance of leaving, from 0 to `full`.
-    eps
-        Noise, uniform on [-1, 1].
-    full
-        Chance at full invariance.
-    temperature
-        Temperature there; it is 1 at p = 0.
-
-    Returns
-    -------
-    Tensor
-        w, 0 exactly where p = 0.
-    """
+    """Return the relaxed choice between staying (0) and leaving the identity (1)."""
     u = 0.5 + _WITHIN * eps
     sharpness = 1 / (1 + (temperature - 1) * p / full)
     a = (p * u / (1 - u)) ** sharpness
@@ -61,24 +44,7 @@ def leave_weight(
 
 
 class FiniteGroup(Transform):
-    """A group of `order` elements g_0 = identity, g_1, ..., acting on images.
-
-    Parameters
-    ----------
-    name
-        Name of the width.
-    order
-        Number of elements.
-    exact
-        Whether the elements move pixels without interpolation, so that `inverse` undoes them to the bit.
-    relaxation
-        "soft": views are blends and gradients in eta are exact. "straight_through": views are elements of the
-        orbit, gradients are those of the blend (biased).
-    temperature
-        Temperature of the relaxed choice at full invariance.
-    sampling
-        How eps is drawn.
-    """
+    """A group of `order` elements g_0 = identity, g_1, ..., acting on images."""
 
     kind = "image"
 
@@ -105,64 +71,18 @@ class FiniteGroup(Transform):
 
     @abstractmethod
     def element(self, x: Float[Tensor, "B C H W"], j: int) -> Float[Tensor, "B C H W"]:
-        """Apply one element to every image.
-
-        Parameters
-        ----------
-        x
-            Images, or maps of the same height and width.
-        j
-            Which element; 0 is the identity.
-
-        Returns
-        -------
-        Tensor
-            g_j(x).
-        """
+        """Apply one element to every image."""
 
     @abstractmethod
     def inverse_of(self, j: int) -> int:
-        """Return which element undoes element j.
-
-        Parameters
-        ----------
-        j
-            An element.
-
-        Returns
-        -------
-        int
-            Its inverse.
-        """
+        """Return which element undoes element j."""
 
     def orbit(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n C H W"]:
-        """Return every element applied to every image.
-
-        Parameters
-        ----------
-        x
-            Images.
-
-        Returns
-        -------
-        Tensor
-            The orbits, the identity first.
-        """
+        """Return every element applied to every image."""
         return torch.stack([self.element(x, j) for j in range(self.order)], dim=1)
 
     def inverse(self, views: Float[Tensor, "B n C H W"]) -> Float[Tensor, "B n C H W"]:
-        """Undo element j on the j-th view: brings maps over an orbit back to one frame.
-
-        Parameters
-        ----------
-        views
-            Images or maps, one for each element in the order of `orbit`.
-
-        Returns
-        -------
-        Tensor
-            g_j^-1(views[:, j]).
-        """
+        """Undo element j on the j-th view: brings maps over an orbit back to one frame."""
         if views.shape[1] != self.order:
             raise InputError(
                 f"{self.names[0]} has {self.order} elements; got {views.shape[1]} views. Give one for each."
@@ -170,20 +90,7 @@ class FiniteGroup(Transform):
         return torch.stack([self.element(views[:, j], self.inverse_of(j)) for j in range(self.order)], dim=1)
 
     def act(self, x: Float[Tensor, "B C H W"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C H W"]:
-        """Blend every image with S random elements of its orbit, as far as the noise and eta say.
-
-        Parameters
-        ----------
-        x
-            Images.
-        eps
-            Noise: whether to leave, and (for more than two elements) where to.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Blend every image with S random elements of its orbit, as far as the noise and eta say."""
         full = self.specs[0].upper
         p = magnitude(self.eta[0].to(eps)).clamp(max=full)
         w = leave_weight(p, eps[..., 0], full, self.temperature)
@@ -198,18 +105,7 @@ class FiniteGroup(Transform):
         return self.orbit(x)[image, self.which(eps)]
 
     def which(self, eps: Float[Tensor, "B S K"]) -> Int[Tensor, "B S"]:
-        """Return the elements that the noise stands for, should the view leave the identity.
-
-        Parameters
-        ----------
-        eps
-            Noise.
-
-        Returns
-        -------
-        Tensor
-            Numbers from 1 to order - 1, each as likely as any other.
-        """
+        """Return the elements that the noise stands for, should the view leave the identity."""
         others = self.order - 1
         return 1 + ((eps[..., -1] + 1) / 2 * others).long().clamp(0, others - 1)
 

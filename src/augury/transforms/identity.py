@@ -15,27 +15,8 @@ class Identity(Transform):
         super().__init__([])
 
     def check(self, x: Tensor) -> None:
-        """Accept everything.
-
-        Parameters
-        ----------
-        x
-            A batch of inputs.
-        """
+        """Accept everything."""
 
     def act(self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S ..."]:
-        """Return S views of every input, all equal to it, without a copy.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        eps
-            Noise of no dimension; only its number of samples is looked at.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Return S views of every input, all equal to it, without a copy."""
         return x[:, None].expand(-1, eps.shape[1], *x.shape[1:])

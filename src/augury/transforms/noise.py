@@ -15,58 +15,19 @@ SAMPLINGS = ("independent", "stratified", "grid")
 
 
 def independent(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "{B} {S} {K}"]:
-    """Draw eps independently for every image, sample and dimension.
-
-    Parameters
-    ----------
-    B, S, K
-        Images, samples for each, dimensions of the noise.
-    rng
-        Where the draws come from.
-
-    Returns
-    -------
-    Tensor
-        eps, uniform on [-1, 1].
-    """
+    """Draw eps independently for every image, sample and dimension."""
     return torch.rand(B, S, K, generator=rng, device=rng.device) * 2 - 1
 
 
 def stratified(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "{B} {S} {K}"]:
-    """Draw eps so that each of S equal cells holds one sample of every image, dimension by dimension.
-
-    Parameters
-    ----------
-    B, S, K
-        Images, samples for each, dimensions of the noise.
-    rng
-        Where the draws come from.
-
-    Returns
-    -------
-    Tensor
-        eps; every entry alone is uniform on [-1, 1].
-    """
+    """Draw eps so that each of S equal cells holds one sample of every image, dimension by dimension."""
     cell = torch.rand(B, S, K, generator=rng, device=rng.device).argsort(dim=1)
     within = torch.rand(B, S, K, generator=rng, device=rng.device)
     return (cell + within) * (2 / S) - 1
 
 
 def grid(S: int, K: int) -> Float[Tensor, "{S} {K}"]:
-    """Return S equally spaced points of [-1, 1]^K.
-
-    Parameters
-    ----------
-    S
-        How many; a K-th power of a whole number.
-    K
-        Dimensions of the noise.
-
-    Returns
-    -------
-    Tensor
-        eps, end points included (the middle where one point per axis is asked for).
-    """
+    """Return S equally spaced points of [-1, 1]^K."""
     m = round(S ** (1 / K))
     if m**K != S:
         below, above = max(m - 1, 1) ** K if m**K > S else m**K, (m + 1) ** K if m**K < S else m**K

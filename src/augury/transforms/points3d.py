@@ -27,18 +27,7 @@ POINT_GENERATORS = (*AXES, "scale")
 
 
 def rotation_matrices(v: Float[Tensor, "*batch 3"]) -> Float[Tensor, "*batch 3 3"]:
-    """Return the rotation matrices of rotation vectors.
-
-    Parameters
-    ----------
-    v
-        Axis times angle in radians.
-
-    Returns
-    -------
-    Tensor
-        R = exp([v]), differentiable everywhere.
-    """
+    """Return the rotation matrices of rotation vectors."""
     zero = torch.zeros_like(v[..., 0])
     x, y, z = v.unbind(-1)
     cross = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero], dim=-1).unflatten(-1, (3, 3))

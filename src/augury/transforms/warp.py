@@ -22,20 +22,7 @@ _PART_BYTES = 2**24
 
 
 def pixel_centres(n: int, like: Tensor) -> Float[Tensor, "{n}"]:
-    """Return the coordinates of the centres of n pixels spanning [-1, 1].
-
-    Parameters
-    ----------
-    n
-        Pixels along the axis.
-    like
-        Gives dtype and device.
-
-    Returns
-    -------
-    Tensor
-        The coordinates.
-    """
+    """Return the coordinates of the centres of n pixels spanning [-1, 1]."""
     return (torch.arange(n, dtype=like.dtype, device=like.device) * 2 + 1) / n - 1
 
 
@@ -99,20 +86,7 @@ def _backward(
 
 
 def warp(x: Float[Tensor, "B C H W"], T: Float[Tensor, "B S 2 3"]) -> Float[Tensor, "B S C H W"]:
-    """Sample every image through each of its S affine maps.
-
-    Parameters
-    ----------
-    x
-        Images.
-    T
-        Upper two rows of the maps from output to input coordinates.
-
-    Returns
-    -------
-    Tensor
-        The views, differentiable in x and T.
-    """
+    """Sample every image through each of its S affine maps."""
     if torch.compiler.is_compiling():
         return _whole(x, T)
     views: Tensor = _Warp.apply(x, T)

@@ -25,20 +25,7 @@ from augury.transforms.warp import warp
 def transform_weights(
     weight: Float[Tensor, "F C H W"], T: Float[Tensor, "S 2 3"]
 ) -> Float[Tensor, "S F C H W"]:
-    """Return the first-layer weights W_T with <W_T, x> = <W, g(x)> up to interpolation, for each of S maps.
-
-    Parameters
-    ----------
-    weight
-        F filters of the size of the image.
-    T
-        Upper two rows of the maps, as `Affine2d.matrices` gives them for one input.
-
-    Returns
-    -------
-    Tensor
-        W_T for each map, differentiable in the weights and in T.
-    """
+    """Return the first-layer weights W_T with <W_T, x> = <W, g(x)> up to interpolation, for each of S maps."""
     F, C, H, W = weight.shape
     # All filters share the maps, so they are channels of one image: one grid of sampling points per map.
     moved = warp(weight.reshape(1, F * C, H, W), inverse_affine(T)[None])[0]
@@ -48,22 +35,7 @@ def transform_weights(
 def transform_flat_weights(
     weight: Float[Tensor, "F D"], T: Float[Tensor, "S 2 3"], image_shape: tuple[int, int, int]
 ) -> Float[Tensor, "S F D"]:
-    """Do the same for weights whose inputs are images flattened to vectors.
-
-    Parameters
-    ----------
-    weight
-        F rows of C * H * W weights: the weight of an `nn.Linear`.
-    T
-        Upper two rows of the maps.
-    image_shape
-        C, H, W of the images.
-
-    Returns
-    -------
-    Tensor
-        W_T for each map.
-    """
+    """Do the same for weights whose inputs are images flattened to vectors."""
     C, H, W = image_shape
     if weight.shape[1] != C * H * W:
         raise InputError(

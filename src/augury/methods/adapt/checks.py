@@ -7,17 +7,7 @@ from augury.data.dataset import Dataset
 
 
 def check_task(data: Dataset, input_shape: tuple[int, ...], what: str = "extractor") -> None:
-    """Raise unless the data are images of the shape that an extractor takes, with something to learn in them.
-
-    Parameters
-    ----------
-    data
-        The new task.
-    input_shape
-        Shape of one input that the extractor takes.
-    what
-        What it is called in messages.
-    """
+    """Raise unless the data are images of the shape that an extractor takes, with something to learn in them."""
     if data.input_shape != tuple(input_shape):
         raise InputError(
             f"the {what} takes inputs of shape {list(input_shape)}; this task's are {list(data.input_shape)}. "

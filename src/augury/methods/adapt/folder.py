@@ -40,20 +40,7 @@ class Plan(Record):
 
 
 def check_folder(path: Path, *, overwrite: bool) -> Path:
-    """Raise if an adaptation may not be written here; nothing is changed.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    overwrite
-        Whether to replace an adaptation that stands there.
-
-    Returns
-    -------
-    Path
-        The folder.
-    """
+    """Raise if an adaptation may not be written here; nothing is changed."""
     if not holds_something(path):
         return path
     if not overwrite:
@@ -66,21 +53,7 @@ def check_folder(path: Path, *, overwrite: bool) -> Path:
 
 
 def save_adapted(path: Path, model: nn.Module, adaptation: Adaptation, config: dict, plan: Plan) -> None:
-    """Write settings, record and model; what stood there is replaced.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    model
-        The adapted model.
-    adaptation
-        What was learned.
-    config
-        The settings.
-    plan
-        How to build the model.
-    """
+    """Write settings, record and model; what stood there is replaced."""
     for name in OURS:
         (path / name).unlink(missing_ok=True)
     write_text(path / CONFIG, json.dumps(config, indent=2) + "\n")
@@ -89,18 +62,7 @@ def save_adapted(path: Path, model: nn.Module, adaptation: Adaptation, config: d
 
 
 def load_adaptation(path: Path | str) -> Adaptation:
-    """Read what was learned.
-
-    Parameters
-    ----------
-    path
-        The run folder.
-
-    Returns
-    -------
-    Adaptation
-        The record.
-    """
+    """Read what was learned."""
     file = Path(path) / ADAPTATION
     try:
         return Adaptation.from_json(json.loads(file.read_text(encoding="utf-8")))
@@ -111,20 +73,7 @@ def load_adaptation(path: Path | str) -> Adaptation:
 
 
 def load_adapted(path: Path | str, encoder: nn.Module | None = None) -> nn.Module:
-    """Build an adapted model from its run folder; the extractor is not needed.
-
-    Parameters
-    ----------
-    path
-        The run folder.
-    encoder
-        An encoder of the same making, where it was the user's own.
-
-    Returns
-    -------
-    nn.Module
-        From inputs to logits or numbers, in evaluation mode.
-    """
+    """Build an adapted model from its run folder; the extractor is not needed."""
     file = Path(path) / MODEL
     try:
         with safe_open(file, framework="pt") as opened:
@@ -147,16 +96,5 @@ def load_adapted(path: Path | str, encoder: nn.Module | None = None) -> nn.Modul
 
 
 def plan_of(encoder: str, input_shape: Sequence[int], features: int, n_outputs: int) -> Plan:
-    """Return how to build a model.
-
-    Parameters
-    ----------
-    encoder, input_shape, features, n_outputs
-        As the fields of `Plan`.
-
-    Returns
-    -------
-    Plan
-        The plan.
-    """
+    """Return how to build a model."""
     return Plan(encoder, list(input_shape), features, n_outputs)

@@ -34,17 +34,6 @@ class Objective:
     """From descriptors to evidence or loss, on one set of examples.
 
     Batch normalisation must see exactly these examples: call `extractor.calibrate(x)` before.
-
-    Parameters
-    ----------
-    extractor
-        Frozen.
-    x, y
-        Examples.
-    n_outputs
-        Classes, or dimensions of the target.
-    config
-        Criterion and tolerances.
     """
 
     def __init__(
@@ -62,18 +51,7 @@ class Objective:
         self._solved: list[tuple[Point, Head | Loss]] = []
 
     def at(self, i: Float[Tensor, " K"]) -> Point:
-        """Return the objective at a descriptor, from memory where it was met before.
-
-        Parameters
-        ----------
-        i
-            The descriptor.
-
-        Returns
-        -------
-        Point
-            Its value.
-        """
+        """Return the objective at a descriptor, from memory where it was met before."""
         if (known := next((p for p in self.points if torch.equal(p.i, i)), None)) is not None:
             return known
         found = self._fit_at(i)
@@ -87,19 +65,7 @@ class Objective:
         return point
 
     def best(self, points: Sequence[Point]) -> Point:
-        """Return the best of some points: by the variational bound where data are few enough for it, else by value.
-
-        Parameters
-        ----------
-        points
-            At least one.
-
-        Returns
-        -------
-        Point
-            One of them. Where every head has the bound it decides: Laplace's evidence leads to good descriptors, but
-            on few data its error is larger than what tells them apart (see `evidence.head_variational`).
-        """
+        """Return the best of some points: by the variational bound where data are few enough for it, else by value."""
         bounds: list[float] = []
         for point in points if len(points) > 1 else ():
             found = self.solved(point.i) or self._fit_at(point.i)
@@ -114,18 +80,7 @@ class Objective:
             return self._fit(self.extractor(self.x, i))
 
     def slope(self, point: Point) -> Float[Tensor, " K"]:
-        """Return the derivative at a descriptor; its head is not solved again if it was among the best.
-
-        Parameters
-        ----------
-        point
-            Where.
-
-        Returns
-        -------
-        Tensor
-            The derivative in every entry.
-        """
+        """Return the derivative at a descriptor; its head is not solved again if it was among the best."""
         i = point.i.clone().requires_grad_()
         with torch.enable_grad():
             features = self.extractor(self.x, i)
@@ -134,18 +89,7 @@ class Objective:
         return torch.autograd.grad(value, i)[0]
 
     def solved(self, i: Float[Tensor, " K"]) -> Head | Loss | None:
-        """Return the head that was solved at a descriptor, if it is still there.
-
-        Parameters
-        ----------
-        i
-            The descriptor.
-
-        Returns
-        -------
-        Head, Loss or None
-            What was found.
-        """
+        """Return the head that was solved at a descriptor, if it is still there."""
         return next((found for point, found in self._solved if torch.equal(point.i, i)), None)
 
     def _fit(self, features: Float[Tensor, "N d"]) -> Head | Loss:

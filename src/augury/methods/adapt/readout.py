@@ -32,24 +32,7 @@ class Readout:
 
 
 def read_out(encoder: nn.Module, data: Dataset, config: AdaptConfig, known: object = None) -> Readout:
-    """Fit a head to all training examples.
-
-    Parameters
-    ----------
-    encoder
-        From inputs to features, in evaluation mode; left as it is.
-    data
-        The task.
-    config
-        Tolerance and device.
-    known
-        The head for these very features, if it was solved before; anything else counts as not.
-
-    Returns
-    -------
-    Readout
-        Encoder and head as one plain network.
-    """
+    """Fit a head to all training examples."""
     features = passed(encoder, data.x_train)
     y = data.y_train.to(features.device)
     head = known if isinstance(known, Head) else None
@@ -61,28 +44,7 @@ def read_out(encoder: nn.Module, data: Dataset, config: AdaptConfig, known: obje
 def record(
     found: Readout, data: Dataset, config: AdaptConfig, descriptors: int, start: float, **facts: Any
 ) -> Adaptation:
-    """Score a readout and write down all that is known of it.
-
-    Parameters
-    ----------
-    found
-        The readout.
-    data
-        The task.
-    config
-        Folds and the bound's probability.
-    descriptors
-        Among how many descriptors was chosen.
-    start
-        When the adaptation began; it ended just now.
-    facts
-        Further fields of `Adaptation`.
-
-    Returns
-    -------
-    Adaptation
-        The record.
-    """
+    """Score a readout and write down all that is known of it."""
     seconds, head = time.perf_counter() - start, found.head
     y = data.y_train.to(found.features.device)
     outputs = found.features.double() @ head.weight.T + head.bias

@@ -24,24 +24,7 @@ from augury.models.norms import BATCH_NORMS
 
 
 def readout(encoder: nn.Module, data: Dataset, *, own_statistics: bool = True, **settings: Any) -> Adapted:
-    """Fit a linear head to the features of a fixed encoder.
-
-    Parameters
-    ----------
-    encoder
-        From inputs to features; it is copied.
-    data
-        The task.
-    own_statistics
-        Whether batch normalisation takes its statistics from the task's training inputs, as adaptation does.
-    settings
-        Fields of `AdaptConfig`.
-
-    Returns
-    -------
-    Adapted
-        With an empty descriptor, and a bound in which nothing was chosen.
-    """
+    """Fit a linear head to the features of a fixed encoder."""
     config = AdaptConfig.of(settings)
     check_task(data, data.input_shape)
     start = time.perf_counter()
@@ -54,15 +37,7 @@ def readout(encoder: nn.Module, data: Dataset, *, own_statistics: bool = True, *
 
 @torch.no_grad()
 def take_statistics(net: nn.Module, x: Float[Tensor, "N ..."]) -> None:
-    """Let every BatchNorm take its statistics from these inputs, in place.
-
-    Parameters
-    ----------
-    net
-        A network; left in evaluation mode.
-    x
-        Inputs, passed through at once.
-    """
+    """Let every BatchNorm take its statistics from these inputs, in place."""
     norms = [m for m in net.modules() if isinstance(m, BATCH_NORMS)]
     for norm in norms:
         channels, like = norm.num_features, next(net.parameters())
@@ -84,24 +59,7 @@ def fine_tune(
     batch: int = 100,
     **settings: Any,
 ) -> Adapted:
-    """Train everything, from the encoder as it is and the best head on it.
-
-    Parameters
-    ----------
-    encoder
-        From inputs to features; it is copied.
-    data
-        The task.
-    epochs, rate, batch
-        Passes over the data, Adam's learning rate (falling to 0 by a cosine), inputs in a mini-batch.
-    settings
-        Fields of `AdaptConfig`.
-
-    Returns
-    -------
-    Adapted
-        With an empty descriptor; the bound's middle term is a product of norms over the layers.
-    """
+    """Train everything, from the encoder as it is and the best head on it."""
     if epochs < 1 or batch < 1 or not rate > 0:
         raise InputError(f"epochs, batch and rate must be positive; got {epochs}, {batch} and {rate}.")
     config = AdaptConfig.of({**settings, "folds": 0})
@@ -124,21 +82,7 @@ def _targets(data: Dataset) -> tuple[Tensor, Tensor]:
 def train(
     model: nn.Module, data: Dataset, epochs: int, rate: float, batch: int, rng: torch.Generator, scale: Tensor
 ) -> None:
-    """Minimise cross-entropy, or the squared error of standardised targets; norms keep their statistics.
-
-    Parameters
-    ----------
-    model
-        Trained in place, in evaluation mode.
-    data
-        The task.
-    epochs, rate, batch
-        The schedule.
-    rng
-        Where the order of the data comes from.
-    scale
-        Standard deviations of the targets.
-    """
+    """Minimise cross-entropy, or the squared error of standardised targets; norms keep their statistics."""
     device = next(model.parameters()).device
     optimizer = torch.optim.Adam(model.parameters(), rate)
     steps = epochs * -(-len(data.x_train) // batch)

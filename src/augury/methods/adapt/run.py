@@ -150,20 +150,7 @@ def _choose(
 
 @contextmanager
 def calibrated(net: HyperExtractor, x: Tensor) -> Iterator[None]:
-    """Let batch normalisation see these inputs, and afterwards whatever it saw before.
-
-    Parameters
-    ----------
-    net
-        The extractor.
-    x
-        Reference inputs.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
+    """Let batch normalisation see these inputs, and afterwards whatever it saw before."""
     before = net.reference
     net.calibrate(x)
     try:

@@ -22,41 +22,13 @@ CHUNK = 500
 
 @torch.no_grad()
 def passed(net: nn.Module, x: Float[Tensor, "N ..."], chunk: int = CHUNK) -> Float[Tensor, "N d"]:
-    """Return what a network gives, part by part.
-
-    Parameters
-    ----------
-    net
-        In evaluation mode.
-    x
-        Inputs.
-    chunk
-        Inputs at once.
-
-    Returns
-    -------
-    Tensor
-        Its outputs, on the network's device.
-    """
+    """Return what a network gives, part by part."""
     device = next((p.device for p in net.parameters()), x.device)
     return torch.cat([net(part.to(device)) for part in x.split(chunk)])
 
 
 def score(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> float:
-    """Return accuracy or R^2.
-
-    Parameters
-    ----------
-    outputs
-        Logits, or predictions.
-    y
-        Labels, or targets.
-
-    Returns
-    -------
-    float
-        1 is perfect.
-    """
+    """Return accuracy or R^2."""
     if not y.is_floating_point():
         return float((outputs.argmax(1) == y).double().mean())
     outputs, y = outputs.double(), y.double()
@@ -73,24 +45,7 @@ def held_out(
     folds: int,
     rng: torch.Generator,
 ) -> float:
-    """Estimate accuracy or R^2 on new examples.
-
-    Parameters
-    ----------
-    features, y
-        Training features and labels or targets.
-    head
-        Their head; its precisions are kept.
-    folds
-        Parts (accuracy only).
-    rng
-        Where the parts are drawn from.
-
-    Returns
-    -------
-    float
-        The estimate.
-    """
+    """Estimate accuracy or R^2 on new examples."""
     rotated = basis(normalised(features).Z)
     if y.is_floating_point():
         assert head.sigma2 is not None

@@ -25,20 +25,7 @@ FINE = 1001
 
 
 def starts(K: int, like: Tensor) -> Float[Tensor, "M K"]:
-    """Return where to begin.
-
-    Parameters
-    ----------
-    K
-        Entries of a descriptor.
-    like
-        Of which kind and where.
-
-    Returns
-    -------
-    Tensor
-        All corners for small K, else all ones, all zeros and each with one entry exchanged; and the middle.
-    """
+    """Return where to begin."""
     middle = torch.full((1, K), 0.5)
     if K <= ALL_CORNERS:
         corners = torch.tensor(list(product((1.0, 0.0), repeat=K)))
@@ -49,38 +36,12 @@ def starts(K: int, like: Tensor) -> Float[Tensor, "M K"]:
 
 
 def choose_descriptor(objective: Objective, K: int, like: Tensor) -> Point:
-    """Return the best descriptor that the starts and the climbs find.
-
-    Parameters
-    ----------
-    objective
-        What to maximise.
-    K
-        Entries of a descriptor.
-    like
-        Of which kind and where.
-
-    Returns
-    -------
-    Point
-        The best.
-    """
+    """Return the best descriptor that the starts and the climbs find."""
     return objective.best(finalists(objective, K, like))
 
 
 def finalists(objective: Objective, K: int, like: Tensor) -> list[Point]:
-    """Return where the climbs ended, and by evidence the best starts too.
-
-    Parameters
-    ----------
-    objective, K, like
-        As in `choose_descriptor`.
-
-    Returns
-    -------
-    list
-        Different descriptors, not many.
-    """
+    """Return where the climbs ended, and by evidence the best starts too."""
     config = objective.config
     if config.criterion == "loss":
         return [climb(objective, torch.full((K,), 0.5).to(like), config)]
@@ -94,20 +55,6 @@ def climb(objective: Objective, start: Float[Tensor, " K"], config: AdaptConfig)
 
     A step moves the entry with the largest derivative by the rate; the rate is halved where the objective falls, and
     the climb ends where nothing is left to gain: at a corner from which every derivative points outwards, at once.
-
-    Parameters
-    ----------
-    objective
-        What to maximise.
-    start
-        Where to begin.
-    config
-        Steps and rate.
-
-    Returns
-    -------
-    Point
-        The best that was met.
     """
     best, rate = objective.at(start), config.rate
     inwards = _inwards(objective, best)
@@ -133,23 +80,7 @@ def _inwards(objective: Objective, point: Point) -> Tensor:
 
 
 def to_levels(objective: Objective, i: Float[Tensor, " K"], levels: int) -> Float[Tensor, " K"]:
-    """Discretise a descriptor.
-
-    Parameters
-    ----------
-    objective
-        By evidence, the best of the neighbouring levels is taken where there are few enough of them; by loss each entry
-        is rounded, as in paper C.
-    i
-        A descriptor.
-    levels
-        How many values an entry can have, equally spaced from 0 to 1.
-
-    Returns
-    -------
-    Tensor
-        The nearest or the best neighbour.
-    """
+    """Discretise a descriptor."""
     steps = levels - 1
     if objective.config.criterion == "loss" or levels >= FINE or len(i) > ALL_CORNERS:
         return (i * steps).round() / steps

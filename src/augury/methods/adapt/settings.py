@@ -60,28 +60,11 @@ class AdaptConfig:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "AdaptConfig":
-        """Make settings from names and values; an unknown name is an error.
-
-        Parameters
-        ----------
-        settings
-            Fields.
-
-        Returns
-        -------
-        AdaptConfig
-            The settings.
-        """
+        """Make settings from names and values; an unknown name is an error."""
         for name in settings:
             choose("setting", name, [f.name for f in fields(cls)])
         return cls(**settings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as plain data.
-
-        Returns
-        -------
-        dict
-            What JSON takes.
-        """
+        """Return the settings as plain data."""
         return asdict(self)

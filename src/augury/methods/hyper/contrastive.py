@@ -21,21 +21,7 @@ from augury.models.layers import seeded
 
 
 class Contrastive(Pretrainer):
-    """Trains by NT-Xent; no labels.
-
-    Parameters
-    ----------
-    extractor
-        What is trained.
-    views
-        Draws the views.
-    descriptors
-        The descriptors to pre-train on.
-    config
-        The settings.
-    rng
-        Where the projection head's first weights come from.
-    """
+    """Trains by NT-Xent; no labels."""
 
     def __init__(
         self,
@@ -52,22 +38,7 @@ class Contrastive(Pretrainer):
         super().__init__(extractor, head.to(config.device), views, descriptors, config)
 
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
-        """Return the mean NT-Xent of this step's descriptors.
-
-        Parameters
-        ----------
-        x
-            Images.
-        y
-            Not used.
-        rng
-            Where descriptors and views come from.
-
-        Returns
-        -------
-        Tensor
-            The loss.
-        """
+        """Return the mean NT-Xent of this step's descriptors."""
         M = len(self.descriptors)
         which = (
             range(M)

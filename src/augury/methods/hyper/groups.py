@@ -126,20 +126,7 @@ class Group:
 def parse_groups(
     words: str | Sequence[str] | Mapping[str, str], channels: int | None = None
 ) -> tuple[Group, ...]:
-    """Return the groups that a user named.
-
-    Parameters
-    ----------
-    words
-        Names and definitions, in one string separated by commas or in a list; or definitions by name.
-    channels
-        Of the images: where they are not red, green and blue, what needs these is left out; None does not ask.
-
-    Returns
-    -------
-    tuple
-        The groups, in the order of the descriptor.
-    """
+    """Return the groups that a user named."""
     if isinstance(words, Mapping):
         pairs = [(name, text) for name, text in words.items()]
     else:

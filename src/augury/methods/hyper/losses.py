@@ -17,20 +17,7 @@ from torch import Tensor
 def nt_xent(
     z: Float[Tensor, "B d"], z_other: Float[Tensor, "B d"], temperature: float = 0.5
 ) -> Float[Tensor, ""]:
-    """Return the normalised temperature-scaled cross-entropy of Chen et al. (2020).
-
-    Parameters
-    ----------
-    z, z_other
-        Projections of two views of each image; of any length.
-    temperature
-        tau.
-
-    Returns
-    -------
-    Tensor
-        The mean over both views of all images.
-    """
+    """Return the normalised temperature-scaled cross-entropy of Chen et al. (2020)."""
     B = len(z)
     unit = F.normalize(torch.cat([z, z_other]), dim=1)
     logits = (unit @ unit.T) / temperature
@@ -40,20 +27,7 @@ def nt_xent(
 
 
 def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool = False) -> Float[Tensor, ""]:
-    """Return how far apart the features of two views are: 0 where they point the same way.
-
-    Parameters
-    ----------
-    f, f_other
-        Features of two views of each image.
-    centred
-        Take the mean of all views off first.
-
-    Returns
-    -------
-    Tensor
-        1 - mean cosine.
-    """
+    """Return how far apart the features of two views are: 0 where they point the same way."""
     if centred:
         mean = (f.mean(0) + f_other.mean(0)) / 2
         f, f_other = f - mean, f_other - mean

@@ -51,26 +51,6 @@ def measure(
     """Measure the invariance of an extractor's features to groups of transformations.
 
     Batch normalisation takes the statistics of `x`. The views are the same at every descriptor.
-
-    Parameters
-    ----------
-    extractor
-        The extractor.
-    x
-        Images, none of them twice; several hundred will do.
-    groups
-        Whose transformations.
-    descriptors
-        At which descriptors.
-    rng
-        Where views and pairs come from.
-    samples
-        Views of every image.
-
-    Returns
-    -------
-    Measured
-        The cosines.
     """
     if len(x) < 2:
         raise InputError(f"random pairs need at least two images; got {len(x)}.")
@@ -101,27 +81,7 @@ def summarise(
     rng: torch.Generator,
     most: int = 500,
 ) -> dict[str, dict[str, float]]:
-    """Measure, for every group, what its entry of the descriptor does: at 0 and at 1, all other entries at 1.
-
-    Parameters
-    ----------
-    extractor
-        The extractor.
-    x
-        Images.
-    groups
-        All groups of the extractor.
-    rng
-        Where views and pairs come from.
-    most
-        How many of the images to take.
-
-    Returns
-    -------
-    dict
-        By group: "at_0" and "at_1", the cosine between an image and its view; "random_at_0" and "random_at_1", that
-        between two images.
-    """
+    """Measure, for every group, what its entry of the descriptor does: at 0 and at 1, all other entries at 1."""
     K = len(groups)
     at = torch.ones(K + 1, K).to(next(extractor.parameters()))
     at[range(K), range(K)] = 0.0

@@ -45,18 +45,7 @@ class Tasks:
 
 
 def gather(tasks: Mapping[str, Dataset]) -> Tasks:
-    """Put the training sets of several tasks together; those that share their images keep sharing them.
-
-    Parameters
-    ----------
-    tasks
-        Classification of images of one shape.
-
-    Returns
-    -------
-    Tasks
-        The pile.
-    """
+    """Put the training sets of several tasks together; those that share their images keep sharing them."""
     if not tasks:
         raise InputError("multi-task pre-training needs at least one task; got none.")
     sets = list(tasks.values())
@@ -77,23 +66,7 @@ def gather(tasks: Mapping[str, Dataset]) -> Tasks:
 
 
 class MultiTask(Pretrainer):
-    """Trains by the cross-entropy of all tasks.
-
-    Parameters
-    ----------
-    extractor
-        What is trained.
-    outputs
-        Classes of each task.
-    views
-        Draws the views.
-    descriptors
-        One for each task.
-    config
-        The settings.
-    rng
-        Where the heads' first weights come from.
-    """
+    """Trains by the cross-entropy of all tasks."""
 
     def __init__(
         self,
@@ -112,22 +85,7 @@ class MultiTask(Pretrainer):
         super().__init__(extractor, heads.to(config.device), views, descriptors, config)
 
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
-        """Return the mean loss of the tasks.
-
-        Parameters
-        ----------
-        x
-            Images.
-        y
-            Their class in each task, or -1.
-        rng
-            Where the views come from.
-
-        Returns
-        -------
-        Tensor
-            The loss.
-        """
+        """Return the mean loss of the tasks."""
         f = self.features(x, range(len(self.descriptors)), rng)
         losses = [self._task(t, f[t], y[:, t].long()) for t in range(len(self.descriptors))]
         return torch.stack(losses).mean()

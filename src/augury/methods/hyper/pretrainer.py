@@ -23,21 +23,7 @@ SHARED_DESCRIPTOR = 0.5
 
 
 class Pretrainer(Learner):
-    """Trains a hyper-extractor.
-
-    Parameters
-    ----------
-    extractor
-        What is trained.
-    heads
-        What is trained with it and then thrown away.
-    views
-        Draws the views.
-    descriptors
-        The descriptors to pre-train on.
-    config
-        The settings.
-    """
+    """Trains a hyper-extractor."""
 
     def __init__(
         self,
@@ -58,40 +44,12 @@ class Pretrainer(Learner):
     def objective(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> Float[Tensor, ""]:
-        """Return what is minimised.
-
-        Parameters
-        ----------
-        x, y
-            Images, and what is known of them.
-        rng
-            Where the views come from.
-
-        Returns
-        -------
-        Tensor
-            The loss of a mini-batch.
-        """
+        """Return what is minimised."""
 
     def features(
         self, x: Float[Tensor, "B ..."], which: Sequence[int], rng: torch.Generator
     ) -> Float[Tensor, "M two B d"]:
-        """Return the features of two views of every image at some of the descriptors.
-
-        Parameters
-        ----------
-        x
-            Images.
-        which
-            Places of the descriptors.
-        rng
-            Where the views come from.
-
-        Returns
-        -------
-        Tensor
-            M descriptors, two views.
-        """
+        """Return the features of two views of every image at some of the descriptors."""
         chosen = [self.descriptors[m] for m in which]
         i = next(self.model.parameters()).new_tensor(chosen)
         if self.config.shared:
@@ -101,20 +59,7 @@ class Pretrainer(Learner):
         return self.model.each(views, i).unflatten(1, (2, len(x)))
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step down the objective.
-
-        Parameters
-        ----------
-        x, y
-            Images, and what is known of them.
-        rng
-            Where the views come from.
-
-        Returns
-        -------
-        float
-            The loss before the step.
-        """
+        """Take one step down the objective."""
         loss = self.objective(x, y, rng)
         self.weights.zero_grad()
         loss.backward()
@@ -122,31 +67,13 @@ class Pretrainer(Learner):
         return loss.item()
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the one optimiser.
-
-        Returns
-        -------
-        Mapping
-            For extractor and heads.
-        """
+        """Return the one optimiser."""
         return {"weights": self.weights}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the one schedule.
-
-        Returns
-        -------
-        Sequence
-            Cosine.
-        """
+        """Return the one schedule."""
         return [self.cosine]
 
     def modules(self) -> Mapping[str, nn.Module]:
-        """Return all that is trained.
-
-        Returns
-        -------
-        Mapping
-            The extractor and the heads.
-        """
+        """Return all that is trained."""
         return {"model": self.model, "heads": self.heads}

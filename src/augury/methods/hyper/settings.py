@@ -76,33 +76,14 @@ class AmortizeConfig(Record):
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "AmortizeConfig":
-        """Return the method's defaults, with what was given in their place.
-
-        Parameters
-        ----------
-        method
-            A key of `METHODS`.
-        given
-            Settings by the name of their field.
-
-        Returns
-        -------
-        AmortizeConfig
-            The settings.
-        """
+        """Return the method's defaults, with what was given in their place."""
         choose("method", method, METHODS)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
         return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
 
     def loop(self) -> LearnConfig:
-        """Return what the training loop must know: it has no widths to learn and no evidence to choose by.
-
-        Returns
-        -------
-        LearnConfig
-            Epochs, batches, seed, device and checkpoints.
-        """
+        """Return what the training loop must know: it has no widths to learn and no evidence to choose by."""
         return LearnConfig(
             method="plain",
             epochs=self.epochs,
@@ -123,36 +104,13 @@ def corners(K: int) -> list[tuple[float, ...]]:
     """Return the binary descriptors to pre-train on: all but "invariant to nothing" (paper C's three for K = 2).
 
     With a single group that one is kept: there would be nothing to tell invariance from.
-
-    Parameters
-    ----------
-    K
-        Entries of a descriptor.
-
-    Returns
-    -------
-    list
-        The descriptors, "invariant to all" first.
     """
     every = [tuple(float(c) for c in f"{n:0{K}b}") for n in range(2**K - 1, -1, -1)]
     return every if K == 1 else every[:-1]
 
 
 def checked_descriptors(given: Mapping[str, Any] | Any, groups: tuple[str, ...]) -> list[tuple[float, ...]]:
-    """Return descriptors as tuples, or raise unless each has one entry in [0, 1] per group.
-
-    Parameters
-    ----------
-    given
-        Descriptors in a list, or by the name of a task.
-    groups
-        Names of the groups.
-
-    Returns
-    -------
-    list
-        The descriptors in order.
-    """
+    """Return descriptors as tuples, or raise unless each has one entry in [0, 1] per group."""
     values = list(given.values()) if isinstance(given, Mapping) else list(given)
     made = [tuple(float(v) for v in descriptor) for descriptor in values]
     if not made:

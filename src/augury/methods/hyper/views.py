@@ -29,13 +29,7 @@ RATIO = math.log(4 / 3)
 
 
 class Views:
-    """Draws views.
-
-    Parameters
-    ----------
-    groups
-        The invariance groups.
-    """
+    """Draws views."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = tuple(groups)
@@ -44,22 +38,7 @@ class Views:
     def __call__(
         self, x: Float[Tensor, "B C H W"], strengths: Sequence[float], rng: torch.Generator
     ) -> Float[Tensor, "B C H W"]:
-        """Return one view of every image.
-
-        Parameters
-        ----------
-        x
-            Images.
-        strengths
-            How far each group takes part: a descriptor.
-        rng
-            Where the draws come from.
-
-        Returns
-        -------
-        Tensor
-            The views; x itself where all strengths are 0.
-        """
+        """Return one view of every image."""
         if len(strengths) != len(self.groups):
             raise InputError(
                 f"there must be one strength for each of {len(self.groups)} groups; got {len(strengths)}."

@@ -30,18 +30,7 @@ class Run:
         return self.audit.sigma_max_jacobian or 0.0
 
     def kept(self, data: str) -> float | None:
-        """Return the agreement on other data.
-
-        Parameters
-        ----------
-        data
-            Its name.
-
-        Returns
-        -------
-        float or None
-            None where it was not asked.
-        """
+        """Return the agreement on other data."""
         return value(self.audit.drift[data].agreement) if data in self.audit.drift else None
 
 
@@ -86,18 +75,7 @@ def _drift(data: str) -> tuple[tuple[str, Says], ...]:
 
 
 def claims(results: Sequence[Result]) -> str:
-    """Return every statement and how many seeds agree with it, by group and length of IR.
-
-    Parameters
-    ----------
-    results
-        Runs of all three methods.
-
-    Returns
-    -------
-    str
-        A Markdown table; nothing where no seed has all three.
-    """
+    """Return every statement and how many seeds agree with it, by group and length of IR."""
     trios = _trios(results)
     if not trios:
         return ""

@@ -15,18 +15,7 @@ MEASURES = (("agreement", "views that keep the prediction"), ("SI", "SI"), ("LI_
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the measures on every set.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the measures on every set."""
     rows = []
     for (data, group, _, method), runs in grouped(results, by_row).items():
         sets = [sets_of(r) for r in runs]
@@ -47,18 +36,7 @@ def write(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a row of panels for each group: agreement, SI and relative LI on every set, a line per method.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw a row of panels for each group: agreement, SI and relative LI on every set, a line per method."""
     names = tuple(sets_of(results[0]))
     panels = []
     for group in GROUPS:

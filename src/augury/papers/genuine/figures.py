@@ -14,84 +14,29 @@ TEST = "test"
 
 
 def by_row(cell: Cell) -> tuple[str, ...]:
-    """Return what the seeds of one row of a table have in common: data, group, method and what it is called.
-
-    Parameters
-    ----------
-    cell
-        The cell.
-
-    Returns
-    -------
-    tuple
-        Their names.
-    """
+    """Return what the seeds of one row of a table have in common: data, group, method and what it is called."""
     return cell.data, group_of(cell), cell.algorithm, label(cell)
 
 
 def label(cell: Cell) -> str:
-    """Return the paper's name of a method.
-
-    Parameters
-    ----------
-    cell
-        The cell.
-
-    Returns
-    -------
-    str
-        "WT", "DA", or "IR" with its epochs, since there may be two; ours for any other.
-    """
+    """Return the paper's name of a method."""
     name = METHODS.get(cell.algorithm, cell.algorithm)
     return f"{name} {cell.settings['epochs']}" if cell.algorithm == "regularised" else name
 
 
 def audit_of(result: Result) -> Audit:
-    """Return the audit of a run.
-
-    Parameters
-    ----------
-    result
-        The run.
-
-    Returns
-    -------
-    Audit
-        As it was made, without curve and classes.
-    """
+    """Return the audit of a run."""
     return Audit.from_json(result.extra["audit"])
 
 
 def sets_of(result: Result) -> dict[str, Scores]:
-    """Return the measures on the test set, on its corrupted copies and on other data.
-
-    Parameters
-    ----------
-    result
-        The run.
-
-    Returns
-    -------
-    dict
-        By name, the test set first.
-    """
+    """Return the measures on the test set, on its corrupted copies and on other data."""
     found = audit_of(result)
     return {TEST: found.scores, **found.drift}
 
 
 def value(measure: Any) -> float | None:
-    """Return the mean of a measure, or None.
-
-    Parameters
-    ----------
-    measure
-        A `Measure`, a number or None.
-
-    Returns
-    -------
-    float or None
-        Its value.
-    """
+    """Return the mean of a measure, or None."""
     return getattr(measure, "value", measure)
 
 
@@ -100,20 +45,7 @@ def curves(
     ys: Callable[[Result], Sequence[float | None]],
     xs: Callable[[Result], Sequence[float]],
 ) -> list[Curve]:
-    """Return a curve per method: means over seeds with their standard errors.
-
-    Parameters
-    ----------
-    results
-        Runs on one group.
-    ys, xs
-        From a run to its values, and to where they stand.
-
-    Returns
-    -------
-    list
-        In the order of the methods; points without a value are left out.
-    """
+    """Return a curve per method: means over seeds with their standard errors."""
     found = []
     for (name,), runs in grouped(results, lambda cell: (label(cell),)).items():
         x = xs(runs[0])

@@ -31,20 +31,7 @@ Error = Callable[[Weights], Tensor]
 
 
 def displacement_moment(x: Float[Tensor, "N ..."], group: FiniteGroup) -> Float[Tensor, "D D"]:
-    """Return M, the second moment of how far the group moves the inputs.
-
-    Parameters
-    ----------
-    x
-        Inputs.
-    group
-        The group; its identity is left out, as in LI.
-
-    Returns
-    -------
-    Tensor
-        Positive semi-definite.
-    """
+    """Return M, the second moment of how far the group moves the inputs."""
     moved = (group.orbit(x)[:, 1:] - x[:, None]).flatten(0, 1).flatten(1)
     return moved.T @ moved / len(moved)
 
@@ -52,43 +39,13 @@ def displacement_moment(x: Float[Tensor, "N ..."], group: FiniteGroup) -> Float[
 def linear_solution(
     W: Float[Tensor, "C D"], M: Float[Tensor, "D D"], times: Sequence[float]
 ) -> Float[Tensor, "T C D"]:
-    """Return where the gradient flow has brought a linear map.
-
-    Parameters
-    ----------
-    W
-        Where it began.
-    M
-        As `displacement_moment` gives it.
-    times
-        When.
-
-    Returns
-    -------
-    Tensor
-        W exp(-2 M t) for every time.
-    """
+    """Return where the gradient flow has brought a linear map."""
     values, vectors = torch.linalg.eigh(M)
     return torch.stack([(W @ vectors * torch.exp(-2 * t * values)) @ vectors.T for t in times])
 
 
 def error_of(net: nn.Module, x: Float[Tensor, "N ..."], group: FiniteGroup) -> Error:
-    """Return LI as a function of the weights.
-
-    Parameters
-    ----------
-    net
-        The network.
-    x
-        Inputs.
-    group
-        The group; its identity is left out.
-
-    Returns
-    -------
-    Callable
-        Mean LI over inputs and elements.
-    """
+    """Return LI as a function of the weights."""
     N, views = len(x), torch.cat([x, group.orbit(x)[:, 1:].flatten(0, 1)])
 
     def LI(theta: Weights) -> Tensor:
@@ -99,22 +56,7 @@ def error_of(net: nn.Module, x: Float[Tensor, "N ..."], group: FiniteGroup) -> E
 
 
 def sharpness(LI: Error, theta: Weights, iterations: int = 30) -> float:
-    """Return the largest curvature of LI by power iteration: it bounds the steps of an explicit method.
-
-    Parameters
-    ----------
-    LI
-        The error.
-    theta
-        Where.
-    iterations
-        How often to multiply by the Hessian.
-
-    Returns
-    -------
-    float
-        Largest eigenvalue of the Hessian, in absolute value.
-    """
+    """Return the largest curvature of LI by power iteration: it bounds the steps of an explicit method."""
     v = {name: torch.randn(w.shape, generator=generator(0)).to(w) for name, w in theta.items()}
 
     def along(theta: Weights, v: Weights) -> Tensor:
@@ -136,22 +78,7 @@ def _down(theta: Weights, slope: Weights, h: float) -> Weights:
 
 
 def runge_kutta(slope: Callable[[Weights], Weights], theta: Weights, h: float) -> Weights:
-    """Follow d theta / dt = -slope for a time h, by the classical method of order four.
-
-    Parameters
-    ----------
-    slope
-        The gradient.
-    theta
-        Where to begin.
-    h
-        How long.
-
-    Returns
-    -------
-    dict
-        Where it leads.
-    """
+    """Follow d theta / dt = -slope for a time h, by the classical method of order four."""
     a = slope(theta)
     b = slope(_down(theta, a, h / 2))
     c = slope(_down(theta, b, h / 2))
@@ -175,26 +102,7 @@ class Moment:
 
 
 def follow(method: str, LI: Error, theta: Weights, steps: int, rate: float) -> Iterator[Moment]:
-    """Go down LI, and yield the weights before the first step and after every one.
-
-    Parameters
-    ----------
-    method
-        A key of `METHODS`.
-    LI
-        The error.
-    theta
-        Where to begin.
-    steps
-        How many.
-    rate
-        For the flow and for descent, the step in units of 1 / sharpness; for Adam, its learning rate.
-
-    Yields
-    ------
-    Moment
-        One for each step.
-    """
+    """Go down LI, and yield the weights before the first step and after every one."""
     yield from METHODS[choose("method", method, METHODS)](LI, theta, steps, rate)
 
 

@@ -23,22 +23,7 @@ POINTS = 50
 
 
 def network(name: str, D: int, C: int, seed: int) -> nn.Module:
-    """Return an untrained network in float64.
-
-    Parameters
-    ----------
-    name
-        One of `NETWORKS`.
-    D, C
-        Inputs and outputs.
-    seed
-        Of the first weights.
-
-    Returns
-    -------
-    Module
-        From inputs of any shape to [B, C].
-    """
+    """Return an untrained network in float64."""
     rng = generator(seed)
     if choose("network", name, NETWORKS) == "mlp5":
         return build(name, (D,), C, rng).double()
@@ -54,11 +39,6 @@ def pair() -> nn.Module:
 
     On images of two pixels under their exchange, n = (1, -1) spans all displacements. With W_1 = diag(1, 0.9) and
     W_2 = (1, 2), W_2 W_1 n = -0.8, and the flow moves W_1 along +W_2^T n^T: its first entry grows.
-
-    Returns
-    -------
-    Module
-        From [B, 1, 1, 2] to [B, 1].
     """
     first, second = bare(nn.Linear, 2, 2, bias=False), bare(nn.Linear, 2, 1, bias=False)
     with torch.no_grad():
@@ -77,32 +57,7 @@ def watch(
     steps: int,
     rate: float,
 ) -> dict[str, Any]:
-    """Go down LI and note what happens to the weights.
-
-    Parameters
-    ----------
-    name
-        One of `NETWORKS`.
-    method
-        "flow", "descent" or "adam".
-    x
-        Inputs.
-    group
-        The group.
-    C
-        Outputs.
-    seed
-        Of the first weights.
-    steps, rate
-        As for `augury.papers.genuine.flow.follow`.
-
-    Returns
-    -------
-    dict
-        Lists by time under "t", "LI" and "jacobian"; for every weight matrix, under "sigma" and "length", its largest
-        singular value and Frobenius norm; and how often a step has raised LI. For the flow of a linear map also the
-        distance from its closed form, relative to the first weights.
-    """
+    """Go down LI and note what happens to the weights."""
     x = x.double()
     net = network(name, x[0].numel(), C, seed)
     theta = {key: p.detach().clone() for key, p in net.named_parameters()}

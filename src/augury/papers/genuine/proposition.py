@@ -33,20 +33,7 @@ GREW = 1e-9
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed; the two that do not depend on a seed are run with the first.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds, of the first weights.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed; the two that do not depend on a seed are run with the first."""
     many = [
         _cell(digits(scale), model, method, group, seed, STEPS[scale], rate, IMAGES[scale])
         for seed in seeds
@@ -65,20 +52,7 @@ def _cell(
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Go down LI from random weights.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Not used: float64 on the processor.
-
-    Returns
-    -------
-    Result
-        With what `watch` noted in `extra`.
-    """
+    """Go down LI from random weights."""
     import time
 
     import torch
@@ -101,34 +75,12 @@ def run(cell: Cell, device: str = "cpu") -> Result:
 
 
 def growth(values: Sequence[float]) -> float:
-    """Return the largest value relative to the first.
-
-    Parameters
-    ----------
-    values
-        A quantity over time.
-
-    Returns
-    -------
-    float
-        1 where it never grew.
-    """
+    """Return the largest value relative to the first."""
     return max(values) / values[0]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return what grew and what did not, and what follows.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return what grew and what did not, and what follows."""
     groups = grouped(results, lambda c: (group_of(c), c.model, c.algorithm, str(c.settings["rate"])))
     head = [
         "group",
@@ -176,18 +128,7 @@ def _verdict(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw sigma_max of the first layer and of the Jacobian over the steps, for the first seed.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw sigma_max of the first layer and of the Jacobian over the steps, for the first seed."""
     first = [
         r for r in results if r.cell.seed == 0 and r.cell.settings["rate"] <= 2 and r.cell.model != "pair"
     ]

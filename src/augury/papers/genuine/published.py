@@ -27,18 +27,5 @@ TABLE = _parse(_TABLE)
 
 
 def printed(group: str, method: str, column: str) -> str:
-    """Return a published number.
-
-    Parameters
-    ----------
-    group, method
-        Which row.
-    column
-        One of `COLUMNS`.
-
-    Returns
-    -------
-    str
-        As printed; a dash where the paper has none.
-    """
+    """Return a published number."""
     return TABLE.get((group, method), {}).get(column, NONE)

@@ -23,20 +23,7 @@ LEVELS = 99
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Run one cell from start to end.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where to train.
-
-    Returns
-    -------
-    Result
-        With the audit, the spectrum by epoch and, for seed 0, saliency maps in `extra`.
-    """
+    """Run one cell from start to end."""
     from augury.audit.run import audit
     from augury.audit.spectrum import SpectrumTrace
     from augury.methods.learn import learn
@@ -89,22 +76,7 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def saliency_maps(model: "nn.Module", x: "Tensor", group: "FiniteGroup") -> list[dict[str, Any]]:
-    """Return images, their first views, and the saliency map of each, moved back to the frame of the image.
-
-    Parameters
-    ----------
-    model
-        From inputs to logits.
-    x
-        Images.
-    group
-        What makes the views.
-
-    Returns
-    -------
-    list
-        For each image: "views" and "maps", as rows of whole numbers up to `LEVELS`, and the "SI" of each map.
-    """
+    """Return images, their first views, and the saliency map of each, moved back to the frame of the image."""
     import torch
 
     from augury.audit.measures import compare

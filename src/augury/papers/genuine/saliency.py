@@ -12,18 +12,7 @@ from augury.papers.mosaic import Row, mosaic
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return how alike the maps in the figure are.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return how alike the maps in the figure are."""
     shown = [r for r in results if r.extra.get("maps")]
     rows = []
     for (_, group, _, method), runs in grouped(shown, by_row).items():
@@ -42,18 +31,7 @@ def write(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a figure for each group: the views above, then the maps of each method.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        An SVG for each group.
-    """
+    """Draw a figure for each group: the views above, then the maps of each method."""
     figures = {}
     shown = [r for r in results if r.extra.get("maps")]
     for (group,), runs in grouped(shown, lambda cell: (group_of(cell),)).items():

@@ -30,44 +30,14 @@ OTHER = {"mnist": "fashion_mnist", "fashion_mnist": "mnist", "kmnist10k": "fashi
 
 
 def digits(scale: str) -> str:
-    """Return which MNIST to use: the complete one where it is there, else the 5,000 images that ship.
-
-    Parameters
-    ----------
-    scale
-        "quick" always takes the latter.
-
-    Returns
-    -------
-    str
-        "mnist" or "mnist5k".
-    """
+    """Return which MNIST to use: the complete one where it is there, else the 5,000 images that ship."""
     return "mnist" if scale == "paper" or (scale == "small" and find("mnist")) else "mnist5k"
 
 
 def cells(
     scale: str, seeds: Sequence[int], data: str, methods: Sequence[str], groups: Sequence[str] = GROUPS
 ) -> list[Cell]:
-    """Return the runs on a data set, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-    data
-        Name of the data set.
-    methods
-        Names of methods, as `learn` knows them.
-    groups
-        Names of groups.
-
-    Returns
-    -------
-    list
-        The cells; the group is in the name of the method and in the settings.
-    """
+    """Return the runs on a data set, seed by seed."""
     return [
         Cell(
             data,
@@ -87,53 +57,16 @@ def cells(
 
 
 def lengths(scale: str, method: str) -> tuple[int, ...]:
-    """Return for how many epochs a method trains: those of all, and a longer run of the regularised network.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    method
-        Name of the method.
-
-    Returns
-    -------
-    tuple
-        Shortest first.
-    """
+    """Return for how many epochs a method trains: those of all, and a longer run of the regularised network."""
     epochs = EPOCHS[scale]
     return (epochs, LONGER[scale] * epochs) if method == "regularised" and LONGER[scale] > 1 else (epochs,)
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs behind the table and the figures.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs behind the table and the figures."""
     return cells(scale, seeds, digits(scale), list(METHODS))
 
 
 def group_of(cell: Cell) -> str:
-    """Return the group of a cell.
-
-    Parameters
-    ----------
-    cell
-        The cell.
-
-    Returns
-    -------
-    str
-        Its name.
-    """
+    """Return the group of a cell."""
     return str(cell.settings["generators"][0])

@@ -19,18 +19,7 @@ COLUMNS = (
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the values before and after training.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the values before and after training."""
     rows = []
     for (_, group, _, method), runs in grouped(results, by_row).items():
         figures = []
@@ -48,18 +37,7 @@ def write(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a row of panels for each group, a line per method.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw a row of panels for each group, a line per method."""
     panels = []
     for group in GROUPS:
         some = [r for r in results if group_of(r.cell) == group]

@@ -34,18 +34,7 @@ the root mean squared distance of the logits from their mean. nu follows SI duri
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's, and which of its statements hold.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return ours beside the paper's, and which of its statements hold."""
     rows = [line for key, runs in grouped(results, by_row).items() for line in _lines(key, runs)]
     first = results[0]
     epochs = f"{first.cell.settings['epochs']} epochs, IR for those beside its name; in the paper 300"

@@ -40,20 +40,7 @@ SWEEPS = {
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs of the table, the bare network beside them, and the same on other data.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs of the table, the bare network beside them, and the same on other data."""
     found = _cells(scale, seeds, digits(scale))
     for data, (images, epochs) in OTHERS.items() if scale != "quick" else ():
         if scale == "paper":
@@ -81,20 +68,7 @@ def _bare(cell: Cell) -> Cell:
 
 
 def rejudged(result: Result, **moved: float) -> str:
-    """Return the verdict that other limits would have given.
-
-    Parameters
-    ----------
-    result
-        A run with its audit.
-    moved
-        Fields of `augury.audit.verdict.Limits`.
-
-    Returns
-    -------
-    str
-        The verdict.
-    """
+    """Return the verdict that other limits would have given."""
     from augury.audit.verdict import LIMITS, judge
 
     audit = audit_of(result)
@@ -105,18 +79,7 @@ def rejudged(result: Result, **moved: float) -> str:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the verdicts, and how far each limit can be moved.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the verdicts, and how far each limit can be moved."""
     rows = [[*_names(key), *_line(key, runs)] for key, runs in grouped(results, by_row).items()]
     head = [
         "data",

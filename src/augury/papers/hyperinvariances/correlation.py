@@ -5,36 +5,14 @@ from collections.abc import Sequence
 
 
 def ranks(values: Sequence[float | int]) -> list[float]:
-    """Return the rank of each value, ties sharing their mean rank.
-
-    Parameters
-    ----------
-    values
-        Numbers.
-
-    Returns
-    -------
-    list
-        Ranks from 1.
-    """
+    """Return the rank of each value, ties sharing their mean rank."""
     order = sorted(values)
     first = {value: order.index(value) for value in set(values)}
     return [first[value] + (order.count(value) + 1) / 2 for value in values]
 
 
 def spearman(x: Sequence[float | int], y: Sequence[float | int]) -> float:
-    """Return the correlation of the ranks.
-
-    Parameters
-    ----------
-    x, y
-        Pairs.
-
-    Returns
-    -------
-    float
-        1 for a rising function, -1 for a falling one; 0 where one of them never changes.
-    """
+    """Return the correlation of the ranks."""
     a, b = ranks(x), ranks(y)
     mean = (len(a) + 1) / 2
     across = math.fsum((p - mean) * (q - mean) for p, q in zip(a, b, strict=True))

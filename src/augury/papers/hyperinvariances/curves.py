@@ -23,18 +23,7 @@ if TYPE_CHECKING:
 
 
 def measured(cell: Cell) -> Result:
-    """Measure invariance along [i, 1 - i], on images that pre-training has not seen.
-
-    Parameters
-    ----------
-    cell
-        A cell of the left or the middle panel.
-
-    Returns
-    -------
-    Result
-        A curve for each group, and one for random pairs.
-    """
+    """Measure invariance along [i, 1 - i], on images that pre-training has not seen."""
     start = time.perf_counter()
     extractor, card = pretrained(cell.settings["pretrain"], cell.seed)
     x = _images(cell)
@@ -54,18 +43,7 @@ def _images(cell: Cell) -> Tensor:
 
 
 def downstream(cell: Cell) -> Result:
-    """Fit heads along a line of descriptors.
-
-    Parameters
-    ----------
-    cell
-        A cell of the right panel.
-
-    Returns
-    -------
-    Result
-        Training loss, log evidence and test accuracy.
-    """
+    """Fit heads along a line of descriptors."""
     start = time.perf_counter()
     extractor, card = pretrained(cell.settings["pretrain"], cell.seed)
     data = task(cell.data, cell.variant, cell.settings["per_class"], 2000, cell.seed)

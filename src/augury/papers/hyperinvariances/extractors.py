@@ -22,20 +22,7 @@ OURS = ("data", "images", "side", "corner")
 
 
 def pretrained(settings: Mapping[str, Any], seed: int) -> "tuple[HyperExtractor, Card]":
-    """Return an extractor: from the cache, or pre-trained now and put there.
-
-    Parameters
-    ----------
-    settings
-        As `multitask` or `CONTRASTIVE` give them.
-    seed
-        Of data and pre-training.
-
-    Returns
-    -------
-    tuple
-        The extractor, and what its file says of it.
-    """
+    """Return an extractor: from the cache, or pre-trained now and put there."""
     return _pretrained(json.dumps(dict(settings), sort_keys=True), seed)
 
 
@@ -50,20 +37,7 @@ def _pretrained(text: str, seed: int) -> "tuple[HyperExtractor, Card]":
 
 
 def place(settings: Mapping[str, Any], seed: int) -> Path:
-    """Return where an extractor is kept.
-
-    Parameters
-    ----------
-    settings
-        Its settings.
-    seed
-        Its seed.
-
-    Returns
-    -------
-    Path
-        A folder of the cache, named by a digest of everything, the defaults of pre-training among it.
-    """
+    """Return where an extractor is kept."""
     ours = {name: value for name, value in settings.items() if name in OURS}
     everything = {**_config(settings, seed).to_json(), **ours}
     digest = hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:16]
@@ -96,22 +70,7 @@ def _pretrain(settings: dict[str, Any], seed: int, folder: Path) -> None:
 
 
 def untrained(settings: Mapping[str, Any], input_shape: tuple[int, ...], seed: int) -> "HyperExtractor":
-    """Return an extractor as it is before any training: a random convolution.
-
-    Parameters
-    ----------
-    settings
-        Whose encoder is taken.
-    input_shape
-        Shape of one input.
-    seed
-        Of its weights.
-
-    Returns
-    -------
-    HyperExtractor
-        The extractor.
-    """
+    """Return an extractor as it is before any training: a random convolution."""
     from augury.core.rng import generator
     from augury.models.hyper import HyperExtractor
 
@@ -120,36 +79,12 @@ def untrained(settings: Mapping[str, Any], input_shape: tuple[int, ...], seed: i
 
 
 def coloured(x: "Tensor") -> "Tensor":
-    """Return images with three channels.
-
-    Parameters
-    ----------
-    x
-        Images [N, 1 or 3, H, W].
-
-    Returns
-    -------
-    Tensor
-        Images [N, 3, H, W].
-    """
+    """Return images with three channels."""
     return x.expand(-1, 3, -1, -1).contiguous() if x.shape[1] == 1 else x
 
 
 def sized(x: "Tensor", side: int) -> "Tensor":
-    """Return images of another size, smoothed where they shrink.
-
-    Parameters
-    ----------
-    x
-        Images.
-    side
-        Pixels.
-
-    Returns
-    -------
-    Tensor
-        Images [N, C, side, side].
-    """
+    """Return images of another size, smoothed where they shrink."""
     import torch.nn.functional as F
 
     if x.shape[-1] == side:
@@ -158,22 +93,7 @@ def sized(x: "Tensor", side: int) -> "Tensor":
 
 
 def per_class(data: "Dataset", n: int, seed: int) -> "Dataset":
-    """Return a data set with n training examples of every class, drawn at random.
-
-    Parameters
-    ----------
-    data
-        Classification.
-    n
-        How many of each class; fewer where there are not so many.
-    seed
-        Of the draw; a smaller set is part of a larger one.
-
-    Returns
-    -------
-    Dataset
-        The smaller set.
-    """
+    """Return a data set with n training examples of every class, drawn at random."""
     from dataclasses import replace
 
     import torch

@@ -26,20 +26,7 @@ PER_CLASS = {"quick": 4, "small": 100, "paper": 200}
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     cells = []
     for seed in seeds:
         common = {"points": POINTS[scale], "images": MEASURED[scale]}
@@ -61,38 +48,14 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Measure along a line of descriptors.
-
-    Parameters
-    ----------
-    cell
-        What to measure.
-    device
-        Not used: the figure is quick.
-
-    Returns
-    -------
-    Result
-        A value per descriptor in `curves`.
-    """
+    """Measure along a line of descriptors."""
     from augury.papers.hyperinvariances.curves import downstream, measured
 
     return downstream(cell) if cell.algorithm == "right" else measured(cell)
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return how monotone every curve is, and its ends.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return how monotone every curve is, and its ends."""
     rows = []
     for key, group in grouped(results, lambda c: (c.method, c.variant)).items():
         for name, sign in _expected(group[0]).items():
@@ -129,36 +92,14 @@ def _turns(group: Sequence[Result], name: str) -> str:
 
 
 def turns(values: Sequence[float | int | None]) -> int:
-    """Count how often a curve changes its direction.
-
-    Parameters
-    ----------
-    values
-        The curve.
-
-    Returns
-    -------
-    int
-        0 for a monotone one.
-    """
+    """Count how often a curve changes its direction."""
     known = [v for v in values if v is not None]
     steps = [b - a for a, b in pairwise(known) if b != a]
     return sum(a * b < 0 for a, b in pairwise(steps))
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw the panels of the first seed.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw the panels of the first seed."""
     groups = grouped(results, lambda c: (c.method, c.variant))
     panels = []
     for (method, what), group in groups.items():

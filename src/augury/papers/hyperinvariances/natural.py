@@ -13,22 +13,7 @@ if TYPE_CHECKING:
 
 
 def natural(task: Mapping[str, Any], side: int, seed: int) -> "Dataset":
-    """Return a downstream task.
-
-    Parameters
-    ----------
-    task
-        A row of `NATURAL_TASKS`.
-    side
-        Pixels of the extractor's images.
-    seed
-        Of the draw of training examples.
-
-    Returns
-    -------
-    Dataset
-        Images [N, 3, side, side].
-    """
+    """Return a downstream task."""
     return _natural(task["data"], task["images"], task["test"], bool(task.get("regression")), side, seed)
 
 

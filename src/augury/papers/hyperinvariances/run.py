@@ -19,20 +19,7 @@ CORNERS = ((1, 1), (1, 0), (0, 1), (0, 0))
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Adapt, and score on the test set.
-
-    Parameters
-    ----------
-    cell
-        The task is its variant; what chooses the descriptor is its method.
-    device
-        Where, as torch names it.
-
-    Returns
-    -------
-    Result
-        Accuracy with the descriptor as it is; rounded, and corner by corner, in `extra`.
-    """
+    """Adapt, and score on the test set."""
     data = task(cell.data, cell.variant, cell.settings["per_class"], cell.test_images, cell.seed)
     extractor, seconds = _extractor(cell, data)
     fixed = {"fixed": [MIDDLE], "mtl": [MIDDLE], "random": [MIDDLE], "corners": CORNERS}
@@ -74,26 +61,7 @@ def _digits(descriptor: Mapping[str, float]) -> str:
 
 @lru_cache(maxsize=2)
 def task(name: str, what: str, n: int, test_images: int | None, seed: int) -> "Dataset":
-    """Return coloured-rotated digits with few training images.
-
-    Parameters
-    ----------
-    name
-        Of the digits.
-    what
-        "digit", "rotation" or "colour".
-    n
-        Training images per class.
-    test_images
-        Test images; all where None.
-    seed
-        Of angles, colours and draw.
-
-    Returns
-    -------
-    Dataset
-        The task.
-    """
+    """Return coloured-rotated digits with few training images."""
     from dataclasses import replace
 
     from augury.data.load import load
@@ -105,22 +73,7 @@ def task(name: str, what: str, n: int, test_images: int | None, seed: int) -> "D
 
 
 def result(cell: Cell, found: "Adaptation", **extra: Any) -> Result:
-    """Return what is kept of an adaptation.
-
-    Parameters
-    ----------
-    cell
-        The cell.
-    found
-        The adaptation.
-    extra
-        What else was measured.
-
-    Returns
-    -------
-    Result
-        The descriptor stands where other papers have widths.
-    """
+    """Return what is kept of an adaptation."""
     regression = found.task == "regression"
     invariance = Invariance(
         widths={name: Width(value, "") for name, value in found.descriptor.items()},

@@ -82,36 +82,12 @@ MEASURED = {"quick": 30, "small": 500, "paper": 1000}
 
 
 def digits(scale: str) -> str:
-    """Return the downstream digits: KMNIST's stand-in where it is there.
-
-    Parameters
-    ----------
-    scale
-        "quick" takes the digits that ship.
-
-    Returns
-    -------
-    str
-        "kmnist10k" or "mnist5k".
-    """
+    """Return the downstream digits: KMNIST's stand-in where it is there."""
     return "mnist5k" if scale == "quick" else "kmnist10k"
 
 
 def multitask(scale: str, **changes: Any) -> dict[str, Any]:
-    """Return the settings of a multi-task pre-training.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    changes
-        `BASIC` or `SHARED`.
-
-    Returns
-    -------
-    dict
-        With complete MNIST, or the 5,000 digits that ship where it is not there.
-    """
+    """Return the settings of a multi-task pre-training."""
     chosen = {"method": "multitask", **MULTITASK[scale], **changes}
     if chosen["data"] == "mnist" and scale == "small" and not find("mnist"):
         chosen |= {"data": "mnist5k", "images": 4000}

@@ -32,20 +32,7 @@ HEAD = (
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed; those that share an extractor follow one another.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed; those that share an extractor follow one another."""
     return [
         Cell(
             digits(scale),
@@ -65,18 +52,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's, and what of its claims holds.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return ours beside the paper's, and what of its claims holds."""
     parts = [
         f"Test accuracy in per cent. Pre-trained on {_pretraining(results)}; downstream: "
         f"{results[0].cell.data}. i = invariance to (rotation, color) in per cent, A_i with it "
@@ -131,18 +107,7 @@ def _others(at: dict[str, list[Result]]) -> list[str]:
 
 
 def descriptor(group: Sequence[Result]) -> str:
-    """Write the mean descriptor of some results.
-
-    Parameters
-    ----------
-    group
-        Results of several seeds.
-
-    Returns
-    -------
-    str
-        "[97, 100]" in per cent, or a dash.
-    """
+    """Write the mean descriptor of some results."""
     if not group:
         return "-"
     means = [mean_se(values) for values in zip(*(r.extra["i"] for r in group), strict=True)]
@@ -150,18 +115,7 @@ def descriptor(group: Sequence[Result]) -> str:
 
 
 def claims(results: Sequence[Result]) -> str:
-    """Say what of the paper's claims holds, by evidence and by loss.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        A Markdown list.
-    """
+    """Say what of the paper's claims holds, by evidence and by loss."""
     lines = []
     methods = {r.cell.method for r in results}
     for method in [m for m in METHODS if m.partition("/")[0] in ("evidence", "loss") and m in methods]:

@@ -32,20 +32,7 @@ COMPARED = {
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     cells = []
     for seed in seeds:
         for method in ROWS:
@@ -62,20 +49,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Adapt one extractor to one task.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where, as torch names it.
-
-    Returns
-    -------
-    Result
-        Accuracy or R^2 in `extra`.
-    """
+    """Adapt one extractor to one task."""
     from augury.methods.adapt.run import adapt
 
     pretrain = cell.settings["pretrain"]
@@ -93,18 +67,7 @@ def run(cell: Cell, device: str = "cpu") -> Result:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return ours beside the paper's."""
     groups = grouped(results, lambda c: (c.variant, c.method))
     rows = []
     for (task, method), group in groups.items():
@@ -144,18 +107,7 @@ def _stand_ins(results: Sequence[Result]) -> str:
 
 
 def claims(results: Sequence[Result]) -> str:
-    """Say whether one extractor serves both tasks as well as the best with fixed augmentations.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        A Markdown list.
-    """
+    """Say whether one extractor serves both tasks as well as the best with fixed augmentations."""
     lines = []
     for task in dict.fromkeys(r.cell.variant for r in results):
         groups = grouped([r for r in results if r.cell.variant == task], lambda c: (c.method,))

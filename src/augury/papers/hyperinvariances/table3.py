@@ -13,36 +13,12 @@ METHODS = ("evidence", "loss", "mtl")
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return those runs of Table 1 that Table 3 shows.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return those runs of Table 1 that Table 3 shows."""
     return [cell for cell in table1_grid(scale, seeds) if cell.method in METHODS]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return training and test accuracy, ours beside the paper's, and the bound with its terms.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return training and test accuracy, ours beside the paper's, and the bound with its terms."""
     rows = []
     for key, group in grouped(results, lambda c: (c.variant, str(c.settings["per_class"]), c.method)).items():
         paper = TABLES_1_AND_3.get((key[0], int(key[1])))

@@ -14,18 +14,7 @@ LEVELS = 127
 
 
 def pack(bank: "Tensor") -> dict[str, Any]:
-    """Return pictures as JSON types, a byte for each pixel.
-
-    Parameters
-    ----------
-    bank
-        [..., C, H, W]. All pictures along the axis before the channels share a scale: those of one filter.
-
-    Returns
-    -------
-    dict
-        Shape, and the compressed bytes as text.
-    """
+    """Return pictures as JSON types, a byte for each pixel."""
     import torch
 
     largest = bank.abs().amax((-4, -3, -2, -1), keepdim=True).clamp(min=1e-30)
@@ -37,36 +26,14 @@ def pack(bank: "Tensor") -> dict[str, Any]:
 
 
 def unpack(packed: dict[str, Any]) -> Any:
-    """Return what was packed.
-
-    Parameters
-    ----------
-    packed
-        What `pack` gave.
-
-    Returns
-    -------
-    ndarray
-        Whole numbers up to `LEVELS` in size, of the shape of the bank.
-    """
+    """Return what was packed."""
     import numpy as np
 
     return np.frombuffer(decompress(b64decode(packed["bytes"])), np.int8).reshape(packed["shape"])
 
 
 def pictures(row: Any) -> list[Picture]:
-    """Return filters as pictures that can be drawn.
-
-    Parameters
-    ----------
-    row
-        An array [S, C, H, W].
-
-    Returns
-    -------
-    list
-        S pictures: in colour where there are three channels, else the sum over channels.
-    """
+    """Return filters as pictures that can be drawn."""
     import numpy as np
 
     if row.shape[1] == 3:

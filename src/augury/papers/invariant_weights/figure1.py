@@ -27,20 +27,7 @@ PREDICTIONS = "predictions"
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     rows: dict[str, dict[str, Any]] = {
         f"fixed_{a}": {"widths": {"rotation": float(a)}, "eta_rate": 0.0} for a in FIXED
     }
@@ -59,20 +46,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Learn, then predict on a grid of points.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where to learn.
-
-    Returns
-    -------
-    Result
-        With the probabilities of the second class on the grid, and the points, in `extra`.
-    """
+    """Learn, then predict on a grid of points."""
     import torch
 
     data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
@@ -91,18 +65,7 @@ def _rounded(rows: list[list[float]]) -> list[list[float]]:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return width, accuracy and bound of every run.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return width, accuracy and bound of every run."""
     rows = []
     for (variant, row), group in grouped(results, _by).items():
         found = [r.invariance.widths["rotation"] for r in group]
@@ -126,18 +89,7 @@ def _by(cell: Cell) -> tuple[str, ...]:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw the predictions of the first seed of each run.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw the predictions of the first seed of each run."""
     panels = []
     for (variant, row), group in grouped(results, _by).items():
         points = [(x, y, int(label)) for x, y, label in group[0].extra["points"]]

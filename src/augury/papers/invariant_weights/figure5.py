@@ -28,20 +28,7 @@ ten times that and more epochs were chosen beforehand. It never stops early, so 
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs; the variational one is that of Table 1.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells, seed by seed.
-    """
+    """Return the runs; the variational one is that of Table 1."""
     settings: dict[str, Any] = {
         "generators": ["rotation"],
         "widths": {"rotation": float(START)},
@@ -58,18 +45,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return where each ended.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return where each ended."""
     rows = []
     for row, at in by_row(results).items():
         group = at["rotated"]
@@ -106,18 +82,7 @@ def _claim(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw both ways in one panel.
-
-    Parameters
-    ----------
-    results
-        What there is; the first seed of each is drawn.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw both ways in one panel."""
     panel = trajectories("rotated", results, lambda cell: _name(row_of(cell)))
     return {"trajectories.svg": chart([panel])}
 

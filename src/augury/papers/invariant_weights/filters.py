@@ -22,74 +22,24 @@ VIEWS = {"quick": 5, "small": 16, "paper": 32}
 
 
 def grid3(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs of Figure 3: a learned rotation from no invariance, on equally spaced views.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs of Figure 3: a learned rotation from no invariance, on equally spaced views."""
     settings: dict[str, Any] = {"generators": ["rotation"], "sampling": "grid", "samples": VIEWS[scale]}
     settings |= {"widths": {"rotation": 5.0}, "settle_window": 0}
     return [cell(scale, seed, GRID, "rotated", "relu", **settings) for seed in seeds]
 
 
 def grid4(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs of Figure 4: the affine ones of Table 2.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs of Figure 4: the affine ones of Table 2."""
     return [c for c in TABLE2.grid(scale, seeds) if row_of(c) == "affine"]
 
 
 def grid6(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs of Figure 6: those of Table 3 that learn what was planted.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs of Figure 6: those of Table 3 that learn what was planted."""
     return [c for c in TABLE3.grid(scale, seeds) if (row_of(c), c.variant) in MATCHING]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return what the banks were made with.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return what the banks were made with."""
     shown = [r for r in results if BANKS in r.extra]
     units = {", ".join(map(str, r.extra["units"])) for r in shown}
     turned = [r for r in results if row_of(r.cell) == GRID]
@@ -103,18 +53,7 @@ def write(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw the banks of every run that kept some.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG for equally spaced and one for random transformations: rows are epochs, or data sets.
-    """
+    """Draw the banks of every run that kept some."""
     rows: dict[str, list[Row]] = {}
     for result in results:
         for name, packed in result.extra.get(BANKS, {}).items():

@@ -40,18 +40,7 @@ def _write(paper: Scores) -> Write:
 
 
 def widths(results: Sequence[Result]) -> str:
-    """Return the learned rotations.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        A Markdown table: rows of starts, columns of variants.
-    """
+    """Return the learned rotations."""
     rows = [
         [words(row), *(spread([r.invariance.widths["rotation"].value for r in at.get(v, [])], 1) for v in ROTATIONS)]
         for row, at in by_row(results).items()
@@ -61,18 +50,7 @@ def widths(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw the way of the learned rotation, a panel per variant, a curve per start.
-
-    Parameters
-    ----------
-    results
-        What there is; the first seed of each start is drawn.
-
-    Returns
-    -------
-    Mapping
-        One SVG; none where nothing was learned.
-    """
+    """Draw the way of the learned rotation, a panel per variant, a curve per start."""
     learned = [r for r in results if row_of(r.cell).startswith("from")]
     groups = grouped(learned, lambda cell: (cell.variant,))
     return {"trajectories.svg": chart([trajectories(v, g) for (v,), g in groups.items()])} if groups else {}
@@ -81,22 +59,7 @@ def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
 def trajectories(
     title: str, results: Sequence[Result], name: Callable[[Cell], str] = lambda cell: words(row_of(cell))
 ) -> Panel:
-    """Return one panel of rotations by epoch, the planted one dashed.
-
-    Parameters
-    ----------
-    title
-        Above it.
-    results
-        Runs on one variant.
-    name
-        What a curve is called.
-
-    Returns
-    -------
-    Panel
-        A curve for the first seed of each name, from the width it started at.
-    """
+    """Return one panel of rotations by epoch, the planted one dashed."""
     curves = []
     for (label,), group in grouped(results, lambda cell: (name(cell),)).items():
         start = float(group[0].cell.settings["widths"]["rotation"])

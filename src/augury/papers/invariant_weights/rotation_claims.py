@@ -19,50 +19,17 @@ LOW = 90
 
 
 def width(result: Result) -> float:
-    """Return the rotation of a run in degrees.
-
-    Parameters
-    ----------
-    result
-        The run.
-
-    Returns
-    -------
-    float
-        Its width.
-    """
+    """Return the rotation of a run in degrees."""
     return result.invariance.widths["rotation"].value
 
 
 def start(result: Result) -> int:
-    """Return where the rotation of a run started.
-
-    Parameters
-    ----------
-    result
-        A run of a row "from_...".
-
-    Returns
-    -------
-    int
-        In degrees.
-    """
+    """Return where the rotation of a run started."""
     return int(row_of(result.cell).partition("_")[2])
 
 
 def claims(results: Sequence[Result]) -> str:
-    """Return each statement with how many runs agree, for low starts and for all.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown; nothing where nothing was learned.
-    """
+    """Return each statement with how many runs agree, for low starts and for all."""
     learned = [r for r in results if row_of(r.cell).startswith("from")]
     if not learned:
         return ""
@@ -98,18 +65,7 @@ def _count(results: Sequence[Result], holds: Callable[[Result], bool | None]) ->
 
 
 def best_fixed(results: Sequence[Result]) -> str:
-    """Say for each variant which fixed rotation has the best bound, and whether the learned one agrees.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        A Markdown list; nothing where all widths were learned.
-    """
+    """Say for each variant which fixed rotation has the best bound, and whether the learned one agrees."""
     rows, lines = by_row(results), []
     for variant in ROTATIONS:
         bounds = {a: mean_of(evidences(rows.get(f"fixed_{a}", {}).get(variant, []))) for a in FIXED}

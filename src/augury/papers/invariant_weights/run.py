@@ -26,20 +26,7 @@ MATCHING = {("rotation", "rotated"), ("translation", "translated"), ("scale", "s
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Run one cell from start to end.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where, as torch names it.
-
-    Returns
-    -------
-    Result
-        For some of the first seed with filter banks in `extra`.
-    """
+    """Run one cell from start to end."""
     if cell.algorithm == SGPR:
         return _baseline(cell, device)
     data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
@@ -50,18 +37,7 @@ def run(cell: Cell, device: str = "cpu") -> Result:
 
 
 def parts(cell: Cell, data: "Dataset") -> "tuple[Shallow, Transform]":
-    """Return the network and the transformation of a cell, not yet trained.
-
-    Parameters
-    ----------
-    cell, data
-        What is run, and on what.
-
-    Returns
-    -------
-    tuple
-        Both; the widths are set by `learned`.
-    """
+    """Return the network and the transformation of a cell, not yet trained."""
     from augury.models.shallow import Relu, Rff
     from augury.training.streams import streams
     from augury.transforms.catalog import build
@@ -81,22 +57,7 @@ def learned(
     device: str = "cpu",
     watchers: "dict[str, FilterTrace] | None" = None,
 ) -> "Learned":
-    """Train.
-
-    Parameters
-    ----------
-    cell, data, net, transform
-        What `parts` gave, and for which cell.
-    device
-        Where.
-    watchers
-        Who is told of each epoch.
-
-    Returns
-    -------
-    Learned
-        Under the network's name in the paper.
-    """
+    """Train."""
     from augury.methods.learn import learn
 
     ours = ("network", "generators")
@@ -108,18 +69,7 @@ def learned(
 
 
 def drawn(cell: Cell) -> bool:
-    """Return whether a figure shows the filters of a cell: they take much room, so only the first seed's are kept.
-
-    Parameters
-    ----------
-    cell
-        The cell.
-
-    Returns
-    -------
-    bool
-        The answer.
-    """
+    """Return whether a figure shows the filters of a cell: they take much room, so only the first seed's are kept."""
     row = row_of(cell)
     shown = row in (GRID, "affine") or (row, cell.variant) in MATCHING
     return cell.seed == 0 and cell.model == "relu" and shown

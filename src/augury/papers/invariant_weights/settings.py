@@ -92,30 +92,7 @@ def cell(
     images: int | None = None,
     **settings: Any,
 ) -> Cell:
-    """Return one run.
-
-    Parameters
-    ----------
-    scale, seed
-        At which scale, and which seed.
-    row
-        Its row in the table.
-    variant
-        The truth planted in the data.
-    model
-        "rff" or "relu".
-    data
-        Name of the data; MNIST unless told.
-    images
-        Training images where they are not those of the scale.
-    settings
-        What differs from the scale's own.
-
-    Returns
-    -------
-    Cell
-        The run; "network" among its settings says how the network is made.
-    """
+    """Return one run."""
     network = {"units": UNITS[scale]}
     chosen = {**TRAIN[scale], "network": network, **settings}
     subset = images or IMAGES[scale]
@@ -133,22 +110,7 @@ def rotations(
     starts: Sequence[int],
     prior: str = "held",
 ) -> list[Cell]:
-    """Return runs with a fixed rotation, and with one learned from several starts; seed by seed, learned first.
-
-    Parameters
-    ----------
-    scale, seeds, model, variants
-        As in `cell`.
-    fixed, starts
-        Widths in degrees.
-    prior
-        A key of `PRIORS`.
-
-    Returns
-    -------
-    list
-        The cells; rows are "from_5", "fixed_45", ...
-    """
+    """Return runs with a fixed rotation, and with one learned from several starts; seed by seed, learned first."""
     alike = {**EQUALLY[scale], **PRIORS[prior]}
     learned = [(f"from_{a}", {**alike, **_rotation(a)}) for a in starts]
     held = [(f"fixed_{a}", {**alike, **_rotation(a), "eta_rate": 0.0}) for a in fixed]
@@ -172,22 +134,7 @@ def transformations(
     rows: Sequence[str] = TRANSFORMATIONS,
     **where: Any,
 ) -> list[Cell]:
-    """Return runs in which one kind of transformation may be learned, and those of the network without any.
-
-    Parameters
-    ----------
-    scale, seeds, model, variants
-        As in `cell`.
-    rows
-        Which transformations.
-    where
-        Data and images, where they are not MNIST's.
-
-    Returns
-    -------
-    list
-        The cells, seed by seed, variant by variant; rows are "none", "rotation", ...
-    """
+    """Return runs in which one kind of transformation may be learned, and those of the network without any."""
     none: dict[str, Any] = {"generators": ["rotation"], "eta_rate": 0.0, "samples": 1, "samples_eval": 1}
     settings: dict[str, dict[str, Any]] = {"none": none, **{row: {"generators": [row]} for row in rows}}
     return [
@@ -199,18 +146,7 @@ def transformations(
 
 
 def baselines(scale: str, seeds: Sequence[int], variants: Sequence[str]) -> list[Cell]:
-    """Return the runs of the Gaussian process.
-
-    Parameters
-    ----------
-    scale, seeds, variants
-        As in `cell`.
-
-    Returns
-    -------
-    list
-        The cells, seed by seed.
-    """
+    """Return the runs of the Gaussian process."""
     return [
         Cell(digits(scale), variant, "rbf", SGPR, seed, BASELINE[scale], IMAGES[scale], TEST_IMAGES[scale])
         for seed in seeds
@@ -219,16 +155,5 @@ def baselines(scale: str, seeds: Sequence[int], variants: Sequence[str]) -> list
 
 
 def row_of(cell: Cell) -> str:
-    """Return the row of a cell in its table.
-
-    Parameters
-    ----------
-    cell
-        The cell.
-
-    Returns
-    -------
-    str
-        "from_5", "affine", ..., or the name of the method where it has one row only.
-    """
+    """Return the row of a cell in its table."""
     return cell.method.partition("/")[2] or cell.method

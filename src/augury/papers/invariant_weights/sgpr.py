@@ -60,26 +60,7 @@ def sgpr(
     steps: int = 100,
     rate: float = 0.05,
 ) -> Sgpr:
-    """Fit the baseline, and predict.
-
-    Parameters
-    ----------
-    x, y
-        Inputs of any shape, and their classes.
-    x_test
-        Where to predict.
-    rng
-        Which training inputs the inducing ones start at.
-    inducing
-        M; all training inputs where it is larger, and the bound is then the exact log evidence.
-    steps, rate
-        Of Adam, on kernel, noise, means and inducing inputs.
-
-    Returns
-    -------
-    Sgpr
-        Predictions and bound.
-    """
+    """Fit the baseline, and predict."""
     gpytorch_or_say()  # importing takes seconds, which are not training
     started = time.perf_counter()
     x, x_test = x.flatten(1), x_test.flatten(1)
@@ -139,31 +120,12 @@ class _Model(nn.Module):
 
 
 def typical_distance(x: Float[Tensor, "N D"], most: int = 500) -> float:
-    """Return the median distance between two inputs, where the length scale starts.
-
-    Parameters
-    ----------
-    x
-        Inputs.
-    most
-        How many of them to look at.
-
-    Returns
-    -------
-    float
-        The median, or 1 where all inputs are alike.
-    """
+    """Return the median distance between two inputs, where the length scale starts."""
     return float(torch.pdist(x[:most]).median()) or 1.0
 
 
 def gpytorch_or_say() -> Any:
-    """Import gpytorch, or say how to get it.
-
-    Returns
-    -------
-    module
-        gpytorch.
-    """
+    """Import gpytorch, or say how to get it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # what it imports uses torch.jit

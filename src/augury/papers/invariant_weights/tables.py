@@ -16,18 +16,7 @@ WORDS = {
 
 
 def words(row: str) -> str:
-    """Return what a row is called in a table.
-
-    Parameters
-    ----------
-    row
-        "fixed_45", "from_5", "affine", ...
-
-    Returns
-    -------
-    str
-        "fixed 45 deg", "learned from 5 deg", "+ affine", ...
-    """
+    """Return what a row is called in a table."""
     kind, _, degrees = row.partition("_")
     if kind == "fixed":
         return f"fixed {degrees} deg"
@@ -37,18 +26,7 @@ def words(row: str) -> str:
 
 
 def by_row(results: Sequence[Result]) -> dict[str, dict[str, list[Result]]]:
-    """Gather results by row, then by variant.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    dict
-        Results that differ in their seed only.
-    """
+    """Gather results by row, then by variant."""
     found: dict[str, dict[str, list[Result]]] = {}
     for (row, variant), group in grouped(results, lambda cell: (row_of(cell), cell.variant)).items():
         found.setdefault(row, {})[variant] = group
@@ -56,24 +34,7 @@ def by_row(results: Sequence[Result]) -> dict[str, dict[str, list[Result]]]:
 
 
 def scores(results: Sequence[Result], variants: Sequence[str], paper: Scores, bounds: bool = True) -> str:
-    """Return test accuracy and bound of every row, ours above the paper's.
-
-    Parameters
-    ----------
-    results
-        What there is.
-    variants
-        The columns.
-    paper
-        The printed numbers.
-    bounds
-        Whether to show the bounds.
-
-    Returns
-    -------
-    str
-        A Markdown table.
-    """
+    """Return test accuracy and bound of every row, ours above the paper's."""
     lines = []
     for row, at in by_row(results).items():
         groups = [at.get(variant, []) for variant in variants]
@@ -94,35 +55,13 @@ def _number(pair: tuple[float, float | None] | None, which: int) -> str:
 
 
 def mean_of(values: Sequence[float | None]) -> float | None:
-    """Return the mean of what is there.
-
-    Parameters
-    ----------
-    values
-        One per seed.
-
-    Returns
-    -------
-    float or None
-        None where there is nothing.
-    """
+    """Return the mean of what is there."""
     found = mean_se(values)
     return None if found is None else found[0]
 
 
 def data_line(results: Sequence[Result]) -> str:
-    """Say on what was trained, beside the paper.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Say on what was trained, beside the paper."""
     source = results[0].invariance.data.split(",")[0]
     units = next((r.cell.settings["network"]["units"] for r in results if "network" in r.cell.settings), 0)
     return (

@@ -14,18 +14,7 @@ WITHOUT = ("none", "sgpr")
 
 
 def claims(results: Sequence[Result]) -> str:
-    """Return, column by column, which model is best, and how the affine one and those without invariance stand.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return, column by column, which model is best, and how the affine one and those without invariance stand."""
     rows, lines, near, above = by_row(results), [], [], []
     for variant in dict.fromkeys(r.cell.variant for r in results):
         found = {row: mean_of(accuracies(at.get(variant, []))) for row, at in rows.items()}

@@ -58,18 +58,7 @@ def _write(paper: Scores, variants: Sequence[str], bounds: bool = True) -> Write
 
 
 def widths(results: Sequence[Result]) -> str:
-    """Return what was learned.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        A Markdown table: a line per variant and model.
-    """
+    """Return what was learned."""
     learned = [r for r in results if row_of(r.cell) in TRANSFORMATIONS]
     names = list(dict.fromkeys(name for r in learned for name in r.invariance.widths))
     lines = []

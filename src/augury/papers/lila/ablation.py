@@ -17,20 +17,7 @@ TEST_IMAGES = {"quick": 50, "small": 2000, "paper": None}
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     return [cell for seed in seeds for cell in (*_toy(scale, seed), *_digits(scale, seed))]
 
 
@@ -67,18 +54,7 @@ def _digits(scale: str, seed: int) -> list[Cell]:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the learned rotation, accuracy and evidence for every combination.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the learned rotation, accuracy and evidence for every combination."""
     rows = []
     for key, group in grouped(results, lambda c: (c.data, c.model, c.variant, c.method)).items():
         widths = [r.invariance.widths["rotation"] for r in group]

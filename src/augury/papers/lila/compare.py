@@ -10,18 +10,7 @@ Measure = Callable[[Sequence[Result]], list[float | None]]
 
 
 def comparison(results: Sequence[Result]) -> str:
-    """Return what LILA gains over the others on each data set, variant and network, and how often it does.
-
-    Parameters
-    ----------
-    results
-        Results of several methods.
-
-    Returns
-    -------
-    str
-        A Markdown table and a count of the lines in which LILA is ahead; nothing where there is nothing to compare.
-    """
+    """Return what LILA gains over the others on each data set, variant and network, and how often it does."""
     groups = grouped(results, lambda c: (c.data, c.variant, c.model, str(c.subset), c.method))
     settings = list(dict.fromkeys(key[:4] for key in groups))
     columns: list[tuple[str, str, Measure, int]] = [
@@ -51,20 +40,7 @@ def comparison(results: Sequence[Result]) -> str:
 
 
 def differences(ours: Sequence[Result], theirs: Sequence[Result], measure: Measure) -> list[float | None]:
-    """Return ours minus theirs, seed by seed.
-
-    Parameters
-    ----------
-    ours, theirs
-        Results that differ in their seeds within, in their method between.
-    measure
-        What to compare.
-
-    Returns
-    -------
-    list
-        A difference for every seed that both have.
-    """
+    """Return ours minus theirs, seed by seed."""
     other = {r.cell.seed: value for r, value in zip(theirs, measure(theirs), strict=True)}
     pairs = [(value, other.get(r.cell.seed)) for r, value in zip(ours, measure(ours), strict=True)]
     return [a - b for a, b in pairs if a is not None and b is not None]

@@ -16,20 +16,7 @@ PREDICTIVE = "predictive"
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     one = {"samples": 1, "samples_eval": 1}
     return [
         Cell("toy", "rotated", "toy_mlp", method, seed, TOY[scale] | (one if method == "plain" else {}))
@@ -39,20 +26,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Learn, then predict on a grid of points.
-
-    Parameters
-    ----------
-    cell
-        What to run.
-    device
-        Where to learn.
-
-    Returns
-    -------
-    Result
-        With the probabilities of the second class on the grid, and the points, in `extra`.
-    """
+    """Learn, then predict on a grid of points."""
     import torch
 
     from augury.core.rng import generator
@@ -76,18 +50,7 @@ def run(cell: Cell, device: str = "cpu") -> Result:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the learned width, accuracy and evidence.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the learned width, accuracy and evidence."""
     rows = []
     for key, group in grouped(results, lambda cell: (cell.variant, cell.method)).items():
         widths = [r.invariance.widths["rotation"] for r in group]
@@ -103,18 +66,7 @@ def write(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw the predictive of the first seed of each variant and method.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG; none where no predictive is there.
-    """
+    """Draw the predictive of the first seed of each variant and method."""
     groups = grouped([r for r in results if PREDICTIVE in r.extra], lambda cell: (cell.variant, cell.method))
     panels = [_field(key, group[0]) for key, group in groups.items()]
     return {"predictive.svg": fields(panels, columns=2)} if panels else {}

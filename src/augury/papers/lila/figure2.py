@@ -19,40 +19,14 @@ SIDE = 28
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs: LILA with an MLP, on every variant.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs: LILA with an MLP, on every variant."""
     cells = table1_grid(scale, seeds) if scale == "paper" else recovery_grid(scale, seeds)
     model = "cnn" if scale == "quick" else "mlp"
     return [c for c in cells if (c.method, c.model) == ("lila", model) and c.data.startswith("mnist")]
 
 
 def to_eta(value: float, unit: str) -> float:
-    """Return a width as the paper plots it: radians, half image sides, log-scales.
-
-    Parameters
-    ----------
-    value
-        In its unit.
-    unit
-        "deg", "px", "factor" or "".
-
-    Returns
-    -------
-    float
-        eta.
-    """
+    """Return a width as the paper plots it: radians, half image sides, log-scales."""
     if unit == "deg":
         return math.radians(value)
     if unit == "px":
@@ -61,18 +35,7 @@ def to_eta(value: float, unit: str) -> float:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return where the widths ended, as eta.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return where the widths ended, as eta."""
     rows = []
     for (variant,), group in grouped(results, lambda cell: (cell.variant,)).items():
         ends = {name: [_eta(r, name) for r in group] for name in WIDTHS}
@@ -95,18 +58,7 @@ def _planted(truth: float | None) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a panel per variant: six curves, the planted truth dashed.
-
-    Parameters
-    ----------
-    results
-        What there is; the first seed of each variant is drawn.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw a panel per variant: six curves, the planted truth dashed."""
     groups = grouped(results, lambda cell: (cell.variant,))
     return {"trajectories.svg": chart([_panel(variant, group[0]) for (variant,), group in groups.items()])}
 

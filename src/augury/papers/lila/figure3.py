@@ -34,20 +34,7 @@ TEST_IMAGES = {"quick": 50, "small": 2000, "paper": None}
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     data = "cifar10" if scale == "paper" else digits(scale)
     model = {"quick": "cnn", "small": "mlp", "paper": "resnet_8_16"}[scale]
     return [
@@ -79,18 +66,7 @@ def _settings(scale: str, data: str, model: str, method: str, n: int) -> dict[st
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return accuracy by size; the paper prints no numbers for its figure.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return accuracy by size; the paper prints no numbers for its figure."""
     sizes = sorted({r.N for r in results})
     rows = []
     for key, group in grouped(results, lambda cell: (cell.variant, cell.method)).items():
@@ -104,18 +80,7 @@ def write(results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a panel per variant, a curve per method.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    Mapping
-        One SVG.
-    """
+    """Draw a panel per variant, a curve per method."""
     panels = []
     for (variant,), group in grouped(results, lambda cell: (cell.variant,)).items():
         curves = []

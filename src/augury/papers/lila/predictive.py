@@ -28,28 +28,7 @@ def predictive(
     S: int,
     rng: torch.Generator,
 ) -> Float[Tensor, "M C"]:
-    """Return the class probabilities on a grid of points.
-
-    Parameters
-    ----------
-    model
-        An `OrbitAverage` or a bare network.
-    x
-        Training inputs.
-    grid
-        Where to predict.
-    delta
-        Prior precision.
-    S
-        Views per input.
-    rng
-        Where the noise of views and of draws comes from.
-
-    Returns
-    -------
-    Tensor
-        Probabilities.
-    """
+    """Return the class probabilities on a grid of points."""
     f, J = _outputs(model, x, S, rng)
     p = f.softmax(1)
     Lambda = torch.diag_embed(p) - p[:, :, None] * p[:, None, :]

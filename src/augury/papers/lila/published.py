@@ -44,16 +44,5 @@ TABLE_2 = {
 
 
 def printed(pair: tuple[float, float] | None) -> str:
-    """Write a published number.
-
-    Parameters
-    ----------
-    pair
-        Mean and standard error; None where the paper has none.
-
-    Returns
-    -------
-    str
-        "97.74 ± 0.07", or a dash.
-    """
+    """Write a published number."""
     return "-" if pair is None else f"{pair[0]:.2f} ± {pair[1]:.2f}"

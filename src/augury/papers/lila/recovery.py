@@ -27,20 +27,7 @@ HEAD = [
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed, so that a grid that is cut short is a whole grid of fewer seeds.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed, so that a grid that is cut short is a whole grid of fewer seeds."""
     data = digits(scale)
     images = min(IMAGES[scale], SHIPPED) if data == "mnist5k" else IMAGES[scale]
     models = ("cnn",) if scale == "quick" else ("mlp", "cnn")
@@ -65,18 +52,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the learned widths beside the truth, then accuracy and evidence of all methods.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the learned widths beside the truth, then accuracy and evidence of all methods."""
     groups = grouped(results, lambda cell: (cell.model, cell.variant, cell.method))
     learned = {key: group for key, group in groups.items() if key[2] != "plain"}
     widths = table(

@@ -101,22 +101,7 @@ EVIDENCE_ONLY = ("burn_in", "evidence_every", "evidence_images", "eta_images", "
 
 
 def settings(scale: str, data: str, model: str, method: str, epochs: int | None = None) -> dict[str, Any]:
-    """Return the settings of one run.
-
-    Parameters
-    ----------
-    scale
-        "quick", "small" or "paper".
-    data, model, method
-        What is run.
-    epochs
-        Passes over the data; the scale's own unless told.
-
-    Returns
-    -------
-    dict
-        Fields of `LearnConfig` that are not defaults.
-    """
+    """Return the settings of one run."""
     chosen = dict(_base(scale, data, model))
     if epochs is not None:
         chosen["epochs"] = epochs
@@ -153,18 +138,7 @@ def _base(scale: str, data: str, model: str) -> Settings:
 
 
 def digits(scale: str) -> str:
-    """Return which MNIST to use: the complete one where it is there, else the 5,000 images that ship.
-
-    Parameters
-    ----------
-    scale
-        "quick" always takes the latter.
-
-    Returns
-    -------
-    str
-        "mnist" or "mnist5k".
-    """
+    """Return which MNIST to use: the complete one where it is there, else the 5,000 images that ship."""
     return "mnist" if scale == "paper" or (scale == "small" and find("mnist")) else "mnist5k"
 
 

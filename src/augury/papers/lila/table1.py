@@ -36,20 +36,7 @@ NETWORK_IN_PAPER = {"resnet_8_8": "resnet_8_16"}
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     variants = ("rotated",) if scale == "quick" else VARIANTS
     mnist = recovery_grid(scale, seeds) if scale == "small" else []
     return mnist + [
@@ -71,18 +58,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's, one line per data set, network and method as in the paper.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return ours beside the paper's, one line per data set, network and method as in the paper."""
     by_row = grouped(results, lambda c: (c.data, c.model, c.method))
     rows = [line for key, group in by_row.items() for line in _lines(key, group)]
     head = ["data", "network", "method", "whose", *VARIANTS, "log evidence per image, original", "seconds"]

@@ -30,20 +30,7 @@ DATA = {
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed.
-
-    Parameters
-    ----------
-    scale
-        One of `SCALES`.
-    seeds
-        The seeds.
-
-    Returns
-    -------
-    list
-        The cells.
-    """
+    """Return the runs, seed by seed."""
     data, model, images, test_images = DATA[scale]
     methods = [m for m in OUTPUTS if not (m == "lila" and scale == "paper")]
     return [
@@ -58,18 +45,7 @@ def _settings(scale: str, data: str, model: str, method: str) -> dict[str, Any]:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's.
-
-    Parameters
-    ----------
-    results
-        What there is.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return ours beside the paper's."""
     groups = grouped(results, lambda cell: (cell.method,))
     rows = [
         [

@@ -57,18 +57,5 @@ RECOVERED: dict[str, tuple[str, Callable[[Widths], bool]]] = {
 
 
 def recovered(variant: str, widths: Widths) -> bool:
-    """Return whether widths match what was planted.
-
-    Parameters
-    ----------
-    variant
-        A key of `RECOVERED`.
-    widths
-        Learned widths in their units, by name.
-
-    Returns
-    -------
-    bool
-        The answer.
-    """
+    """Return whether widths match what was planted."""
     return RECOVERED[variant][1](widths)
