@@ -16,12 +16,12 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from augury.data.catalog import find
 from augury.data.load import load
-from augury.methods.adapt.run import adapt
+from augury.data.named import find
+from augury.methods.hyper.adapt import adapt
 from augury.methods.hyper.amortize import amortize
 from augury.methods.learn import learn
-from augury.models.hyper import HyperExtractor
+from augury.models.hypernetwork import HyperExtractor
 from augury.training.saved_extractor import load_extractor
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "adapt.json"

@@ -16,11 +16,11 @@ import json
 import torch
 from timing import best_of, in_fresh_process, machine, peak_memory
 
-from augury.audit.run import audit
+from augury.auditing.audit import audit
 from augury.core.rng import generator
-from augury.data.catalog import find
 from augury.data.load import load
-from augury.models.catalog import build
+from augury.data.named import find
+from augury.models.networks import build
 
 N, BATCH = 10_000, 512
 LIMITS = {"whole": 3.0, "memory_growth": 1.2}

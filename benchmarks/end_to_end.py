@@ -16,8 +16,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from augury.data.catalog import find
 from augury.data.load import load
+from augury.data.named import find
 from augury.methods.learn import learn
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "end_to_end.json"

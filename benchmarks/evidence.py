@@ -29,12 +29,12 @@ from timing import best_of, in_fresh_process, machine, peak_memory
 from torch import Tensor, nn
 
 from augury.core.rng import generator
-from augury.data.catalog import find
 from augury.data.load import load
+from augury.data.named import find
 from augury.evidence.laplace import Laplace
 from augury.evidence.likelihoods import Categorical
 from augury.evidence.ntk import NtkBound
-from augury.models.catalog import build
+from augury.models.networks import build
 from augury.models.orbit import OrbitAverage
 from augury.transforms.affine2d import Affine2d
 

@@ -20,13 +20,11 @@ from rich.table import Table
 from torch import Tensor
 
 from augury.core.rng import generator
-from augury.evidence.head_basis import basis, normalised
-from augury.evidence.head_softmax import SoftmaxFit, fit_softmax
-from augury.evidence.head_variational import variational
-from augury.methods.adapt.run import calibrated
-from augury.papers.hyperinvariances.extractors import pretrained
-from augury.papers.hyperinvariances.run import task
-from augury.papers.hyperinvariances.settings import digits, multitask
+from augury.evidence.head_softmax import SoftmaxFit, basis, fit_softmax, normalised, variational
+from augury.methods.hyper.adapt import calibrated
+from papers.hyperinvariances.extractors import pretrained
+from papers.hyperinvariances.run import task
+from papers.hyperinvariances.settings import digits, multitask
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "head_evidence.json"
 DESCRIPTORS = ([1.0, 1.0], [0.0, 1.0])

@@ -16,13 +16,13 @@ from rich.console import Console
 from rich.table import Table
 from timing import best_of, machine
 
+from augury.config.hyper import AmortizeConfig, corners
 from augury.core.rng import generator
-from augury.methods.hyper.contrastive import Contrastive
 from augury.methods.hyper.groups import parse_groups
-from augury.methods.hyper.settings import AmortizeConfig, corners
+from augury.methods.hyper.pretraining import Contrastive
 from augury.methods.hyper.views import Views
-from augury.models.encoders import build
-from augury.models.hyper import HyperExtractor
+from augury.models.hypernetwork import HyperExtractor
+from augury.models.networks import build_encoder
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "hyper.json"
 CASES = (("conv16", 28), ("resnet10_8", 32), ("resnet10_16", 32), ("resnet10_16", 64))
@@ -42,7 +42,7 @@ def measured(encoder: str, size: int, batch: int, repeats: int) -> dict[str, obj
         torch.autograd.backward(list(theta.values()), list(toward.values()))
 
     extractor.calibrate(x)
-    plain, made = build(encoder, shape, rng).eval(), extractor.materialise(i[0])
+    plain, made = build_encoder(encoder, shape, rng).eval(), extractor.materialise(i[0])
     extractor.calibrate(None)
     cases = {
         "step": lambda: learner.train_step(x, y, rng),

@@ -87,7 +87,7 @@ def settings() -> str:
     str
         Markdown.
     """
-    from augury.training.config import LearnConfig
+    from augury.config.learn import LearnConfig
 
     docs = _field_docs(LearnConfig)
     rows = [[f"`{f.name}`", f"`{_default(f)}`", docs[f.name]] for f in fields(LearnConfig)]
@@ -117,7 +117,7 @@ def differences() -> str:
     str
         Markdown.
     """
-    from augury.training.config import METHOD_DEFAULTS, MODEL_DEFAULTS
+    from augury.config.learn import METHOD_DEFAULTS, MODEL_DEFAULTS
 
     both = {**METHOD_DEFAULTS, **MODEL_DEFAULTS}
     rows = [
@@ -134,7 +134,7 @@ def methods() -> str:
     str
         Markdown.
     """
-    from augury.methods.catalog import METHODS
+    from augury.methods.registry import METHODS
 
     return table(
         ["method", "what chooses the widths"], [[f"`{n}`", row.summary] for n, row in METHODS.items()]
@@ -149,7 +149,7 @@ def networks() -> str:
     str
         Markdown.
     """
-    from augury.models.catalog import NETWORKS
+    from augury.models.networks import NETWORKS
 
     rows = [[f"`{name}`", row.description, row.takes] for name, row in NETWORKS.items()]
     return table(["model", "what it is", "takes"], rows)
@@ -163,7 +163,7 @@ def words() -> str:
     str
         Markdown.
     """
-    from augury.transforms.catalog import WORDS
+    from augury.transforms.vocabulary import WORDS
 
     return "\n\n".join(
         f"**{kind}**\n\n" + table(["word", "what it means"], [[f"`{w}`", what] for w, what in known.items()])
@@ -179,7 +179,7 @@ def named() -> str:
     str
         Markdown.
     """
-    from augury.data.catalog import NAMED
+    from augury.data.named import NAMED
 
     return table(["name", "what"], [[f"`{name}`", row.what] for name, row in NAMED.items()])
 
@@ -197,7 +197,7 @@ def items(paper: str) -> str:
     str
         Markdown, for a page beside the results' folder.
     """
-    from augury.papers.catalog import PAPERS
+    from papers.catalog import PAPERS
 
     rows = []
     for name, item in PAPERS[paper].items.items():

@@ -5,7 +5,7 @@ from torch import nn
 
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.models.hyper import HyperExtractor
+from augury.models.hypernetwork import HyperExtractor
 
 SHAPE = (2, 8, 8)
 

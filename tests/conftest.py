@@ -44,7 +44,7 @@ def augury(monkeypatch, capsys):
 @pytest.fixture
 def short_walks(monkeypatch):
     """Leave every undecided width undecided: following the evidence takes most of the time of a run of two epochs."""
-    monkeypatch.setattr("augury.methods.interval.plausible", lambda slope, here, upper: (0.0, upper))
+    monkeypatch.setattr("augury.methods.widths.plausible", lambda slope, here, upper: (0.0, upper))
 
 
 def pytest_collection_modifyitems(config, items):

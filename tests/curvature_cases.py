@@ -5,9 +5,9 @@ from torch import nn
 
 from augury.core.rng import generator
 from augury.core.scalars import ScalarBias, ScalarScale
-from augury.curvature.catalog import STRUCTURES
 from augury.curvature.structure import added
 from augury.curvature.tape import covered_layers, record
+from augury.evidence.laplace import STRUCTURES
 from reference.curvature import averaged, lambdas, roots
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from scipy import ndimage
 
 from augury.export.policy import Policy
-from augury.records import Width
+from augury.records.results import Width
 
 GEOMETRY = {
     "translate_x": Width(2.0, "px", 1.5, 2.5, "invariant"),

@@ -5,8 +5,8 @@ import torch
 from augury.core.rng import generator
 from augury.evidence.laplace import Laplace
 from augury.evidence.likelihoods import Categorical, Gaussian
-from augury.models.mlp import MLP
 from augury.models.orbit import OrbitAverage
+from augury.models.small import MLP
 from augury.transforms.affine2d import AffineCoordinates
 
 WIDTHS = torch.tensor([0.2, 0.1, 0.7, 0.15, 0.25, 0.1], dtype=torch.float64)

@@ -140,10 +140,10 @@ SUBSET = 50
 
 def small_budgets(monkeypatch) -> None:
     """Let every run of a page be tiny, whatever epochs, views and subsets it asks for."""
-    from augury.audit.settings import AuditConfig
+    from augury.config.audit import AuditConfig
+    from augury.config.hyper import AmortizeConfig
+    from augury.config.learn import LearnConfig
     from augury.data.dataset import Dataset
-    from augury.methods.hyper.settings import AmortizeConfig
-    from augury.training.config import LearnConfig
 
     for config, make, most in (
         (LearnConfig, "for_method", LEARNING),

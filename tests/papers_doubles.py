@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 
 from augury.core.errors import RunError
-from augury.papers.cell import Cell, Result
-from augury.papers.item import Item
-from augury.records import Invariance, Width
+from augury.records.results import Invariance, Width
+from papers.cell import Cell, Result
+from papers.item import Item
 
 MACHINE = {"cores": 2, "memory_gb": 4, "threads": 1, "torch": "2"}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from augury.exhibits import Answers, Example, Exhibits, Gallery, Route
-from augury.records import Audit, Invariance, Measure, Point, Scores, Width, Worst
-from augury.training.config import LearnConfig
+from augury.config.learn import LearnConfig
+from augury.records.exhibits import Answers, Example, Exhibits, Gallery, Route
+from augury.records.results import Audit, Invariance, Measure, Point, Scores, Width, Worst
 
 NASTY = "<script>alert('x')</script>&\"name\""
 CLASSES = ("0", NASTY, "two")

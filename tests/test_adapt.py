@@ -10,18 +10,17 @@ from torch import nn
 
 import augury
 from adapt_doubles import SHAPE, encoder, extractor, task
-from augury.adaptation import Adaptation, Bound, in_words
+from augury.config.hyper import AdaptConfig
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.evidence.bound import bounded_loss, product_of_norms
-from augury.methods.adapt.folder import load_adaptation, load_adapted
-from augury.methods.adapt.objective import Objective, Point
-from augury.methods.adapt.rivals import fine_tune, readout, take_statistics
-from augury.methods.adapt.run import adapt
-from augury.methods.adapt.scores import held_out, passed, score
-from augury.methods.adapt.search import climb, starts, to_levels
-from augury.methods.adapt.settings import AdaptConfig
+from augury.methods.hyper.adapt import adapt
+from augury.methods.hyper.adapted_folder import load_adaptation, load_adapted
+from augury.methods.hyper.descriptor_search import Objective, Point, climb, starts, to_levels
+from augury.methods.hyper.fine_tuning import fine_tune, readout, take_statistics
+from augury.methods.hyper.scores import held_out, passed, score
+from augury.records.results import Adaptation, Bound, in_words
 
 
 @pytest.fixture(scope="module")
@@ -218,8 +217,7 @@ def _without(Z, y, k, head):
         ridge[-1, -1] = 0
         W = torch.linalg.solve(Zp[keep].T @ Zp[keep] + ridge, Zp[keep].T @ y[keep].double())
         return Zp[k] @ W
-    from augury.evidence.head_basis import basis
-    from augury.evidence.head_softmax import problem
+    from augury.evidence.head_softmax import basis, problem
 
     rotated = basis(Z)
     whole = problem(rotated, y, 2, head.delta)

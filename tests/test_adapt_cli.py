@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from adapt_doubles import extractor, task
-from augury.methods.adapt.folder import load_adapted
+from augury.methods.hyper.adapted_folder import load_adapted
 from augury.training.saved_extractor import save_extractor
 
 

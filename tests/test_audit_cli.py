@@ -13,12 +13,11 @@ from PIL import Image
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
-from augury.audit.pictures import save_worst
-from augury.audit.worst import Case
+from augury.auditing.worst import Case, save_worst
 from augury.cli.audit import HELP, audit
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.models.catalog import build
+from augury.models.networks import build
 
 PROMISED = {"group", "LI", "DI", "SI", "agreement", "noise_floor", "sigma_max_jacobian", "verdict", "images"}
 

@@ -6,11 +6,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from augury.audit.leave import leave_audit, worst_gallery
-from augury.audit.run import Examined
-from augury.audit.worst import Case
-from augury.exhibits import Gallery
-from augury.records import Audit
+from augury.auditing.worst import Case, Examined, leave_audit, worst_gallery
+from augury.records.exhibits import Gallery
+from augury.records.results import Audit
 from report_doubles import audit_record
 
 

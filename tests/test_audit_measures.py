@@ -4,17 +4,17 @@ import pytest
 import torch
 from torch import nn
 
-from augury.audit.measures import compare
-from augury.audit.orbits import orbit_of
-from augury.audit.tally import Tally
+from augury.auditing.measures import compare
+from augury.auditing.orbits import orbit_of
+from augury.auditing.statistics import Tally
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.models.mlp import MLP
+from augury.models.small import MLP
 from augury.models.weight_tied import tie
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.color import Color
 from augury.transforms.compose import Compose
-from augury.transforms.finite import CyclicRotation, Flip, Translations
+from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
 from augury.transforms.points3d import Rotation3d
 from augury.transforms.signal1d import Signal1d
 from reference import audit as naive
@@ -315,7 +315,7 @@ class TestRealCaptum:
         assert seen_by(network(), x, CyclicRotation(4), method)[2].SI.min() < 0.9
 
     def test_the_whole_audit_runs_on_captums_maps(self):
-        from augury.audit.run import audit
+        from augury.auditing.audit import audit
 
         found = audit(network(), images(8), "C4", saliency="integrated_gradients", corruptions=False)
         assert found.saliency == "integrated_gradients" and found.SI.value < 0.95
@@ -367,7 +367,7 @@ class TestCaptum:
     def test_without_captum_the_error_says_what_to_do(self, monkeypatch):
         import sys
 
-        from augury.audit.saliency import check_method
+        from augury.auditing.measures import check_method
 
         monkeypatch.setitem(sys.modules, "captum.attr", None)
         check_method("gradient")

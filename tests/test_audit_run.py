@@ -7,18 +7,18 @@ import torch
 from kornia.feature.defmo import Bottleneck, ResNet
 from torch import nn
 
-import augury.audit
-from augury.audit.run import audit, examine
-from augury.audit.tally import Tally
+import augury
+from augury.auditing.audit import audit, examine
+from augury.auditing.statistics import Tally
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.models.catalog import build
+from augury.models.networks import build
 from augury.models.orbit import OrbitAverage
 from augury.models.weight_tied import tie
-from augury.records import Audit
+from augury.records.results import Audit
 from augury.transforms.affine2d import Affine2d
-from augury.transforms.finite import CyclicRotation
+from augury.transforms.finite_groups import CyclicRotation
 from augury.transforms.points3d import Rotation3d
 
 

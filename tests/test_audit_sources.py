@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from augury.audit.exported import _clean_copy, _is_arithmetic
-from augury.audit.run import audit
-from augury.audit.sources import load_source
+from augury.auditing.audit import audit
+from augury.auditing.exported import _clean_copy, _is_arithmetic
+from augury.auditing.model_source import load_source
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
-from augury.models.catalog import build
+from augury.models.networks import build
 from augury.training.saved_model import Recipe, save_model
 
 SHAPE = (1, 8, 8)

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from augury.audit.spectrum import SpectrumTrace, jacobian_sigmas, largest_singular_values, weight_sigmas
+from augury.auditing.spectrum import SpectrumTrace, jacobian_sigmas, largest_singular_values, weight_sigmas
 from augury.core.rng import generator
-from augury.models.mlp import MLP
 from augury.models.orbit import OrbitAverage
+from augury.models.small import MLP
 from augury.training.progress import Progress
 from augury.transforms.affine2d import Affine2d
 from reference import audit as naive

@@ -7,8 +7,7 @@ from PIL import Image
 
 from augury.core.errors import InputError
 from augury.data import folder as folder_module
-from augury.data.checks import check_pair
-from augury.data.dataset import Dataset
+from augury.data.dataset import Dataset, check_pair
 from augury.data.load import load
 from data_doubles import four_arrays, image_folder, picture
 

@@ -5,17 +5,25 @@ import json
 import pytest
 import torch
 
-import augury.bench.run as bench_run
-from augury.bench.policies import FIXED, POLICIES, SCALES, candidates, grid, settings
-from augury.bench.run import Request, compare
-from augury.bench.run_policy import _validation_split, run_policy
-from augury.bench.trivial import OneOf, trivial
-from augury.bench.write import write
+import papers.policies.compare as bench_run
 from augury.cli.main import main
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.papers.run import read_data
 from augury.transforms.affine2d import Affine2d
+from papers.policies.compare import Request, compare
+from papers.policies.policies import (
+    FIXED,
+    POLICIES,
+    SCALES,
+    _validation_split,
+    candidates,
+    grid,
+    run_policy,
+    settings,
+)
+from papers.policies.table import write
+from papers.policies.trivial import OneOf, trivial
+from papers.run import read_data
 from papers_doubles import MACHINE, result
 
 

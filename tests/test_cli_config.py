@@ -8,8 +8,8 @@ import pytest
 
 from augury.cli import toml
 from augury.cli.asked import KINDS, SETTINGS, asked, from_file
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
-from augury.training.config import LearnConfig
 from export_doubles import GEOMETRY, policy
 
 FILE = """

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.transforms.blur import blur
-from augury.transforms.color import Color
+from augury.transforms.color import Color, blur
 
 
 def images(C: int = 3, n: int = 8) -> Tensor:

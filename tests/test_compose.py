@@ -7,9 +7,8 @@ from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.color import Color
-from augury.transforms.compose import Compose
-from augury.transforms.correlated import Correlated
-from augury.transforms.finite import Flip
+from augury.transforms.compose import Compose, Correlated
+from augury.transforms.finite_groups import Flip
 from augury.transforms.signal1d import Signal1d
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from augury.config.learn import LearnConfig
 from augury.core.rng import generator
-from augury.models.catalog import NETWORKS
-from augury.models.mlp import MLP
-from augury.training.config import LearnConfig
+from augury.models.networks import NETWORKS
+from augury.models.small import MLP
 from augury.transforms.affine2d import AffineCoordinates
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +34,7 @@ def test_transformation():
 
 
 def test_network(monkeypatch):
-    monkeypatch.setattr("augury.models.catalog.NETWORKS", table := dict(NETWORKS))
+    monkeypatch.setattr("augury.models.networks.NETWORKS", table := dict(NETWORKS))
     example("linear")
     assert "linear" in table and "linear" not in NETWORKS
 

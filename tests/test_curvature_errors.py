@@ -8,9 +8,9 @@ from torch.nn.utils import prune
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.curvature import dense
-from augury.curvature.catalog import STRUCTURES
 from augury.curvature.tape import covered_layers, last_layer, record
-from augury.models.catalog import NETWORKS, build
+from augury.evidence.laplace import STRUCTURES
+from augury.models.networks import NETWORKS, build
 
 
 class Attention(nn.Module):

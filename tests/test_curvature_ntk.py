@@ -7,12 +7,11 @@ from torch import nn
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.curvature.ntk_exact import Exact
-from augury.curvature.ntk_reduced import Reduced
+from augury.curvature.ntk import Exact, Reduced
 from augury.evidence.likelihoods import Categorical
 from augury.evidence.ntk import NtkBound
-from augury.models.mlp import MLP
-from augury.models.norms import swap_batchnorm
+from augury.models.batchnorm import swap_batchnorm
+from augury.models.small import MLP
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from ntk_doubles import (
     DELTA,
@@ -238,7 +237,7 @@ def test_a_network_that_torch_func_cannot_take_is_explained():
 
 
 def test_a_jacobian_too_large_for_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("augury.curvature.ntk_exact.LARGEST_JACOBIAN", 100)
+    monkeypatch.setattr("augury.curvature.ntk.LARGEST_JACOBIAN", 100)
     bound = NtkBound(on_points(), Categorical(), kernel="exact")
     with pytest.raises(InputError, match="12 rows of 33 numbers"):
         bound.objective(points(), labels(), DELTA, N, 3)

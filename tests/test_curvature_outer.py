@@ -5,8 +5,7 @@ import torch
 
 from augury.core.errors import RunError
 from augury.core.rng import generator
-from augury.curvature.factors import Factor, gram
-from augury.curvature.outer import Outer
+from augury.curvature.factors import Factor, Outer, gram
 from augury.curvature.structure import added
 from augury.curvature.tape import record
 from curvature_cases import case, fitted

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from augury.core.rng import generator
-from augury.curvature import passes
-from augury.curvature.passes import activations, rows_per_pass
-from augury.models.catalog import build
+from augury.curvature import tape as passes
+from augury.curvature.tape import activations, rows_per_pass
+from augury.models.networks import build
 
 
 def test_activations_of_a_small_network_counted_by_hand():

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from augury.core.rng import generator
-from augury.curvature.patches import mean_patches, patches
+from augury.curvature.layers import mean_patches, patches
 from curvature_cases import filled
 
 CONVS = [

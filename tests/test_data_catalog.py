@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from augury.core.errors import InputError
-from augury.data import catalog
-from augury.data.catalog import NAMED, cache_dir, data_dirs, find, listing, locate
+from augury.data import named as catalog
 from augury.data.load import load
-from augury.data.mnist5k import SHA256, digest, mnist5k, parse_table
+from augury.data.named import NAMED, cache_dir, data_dirs, find, listing, locate
+from augury.data.read_named import SHA256, digest, mnist5k, parse_table
 from data_doubles import four_arrays
 
 
@@ -133,7 +133,7 @@ def test_every_set_is_listed():
 
 def test_listing_and_fetching_load_neither_torch_nor_mlxtend():
     code = (
-        "import sys; from augury.data.catalog import listing; listing(); import augury.data.fetch; "
+        "import sys; from augury.data.named import listing; listing(); import augury.data.fetch; "
         "sys.exit(any(name in sys.modules for name in ('torch', 'mlxtend', 'pandas')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

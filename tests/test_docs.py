@@ -63,7 +63,7 @@ def test_every_page_is_in_a_table_of_contents():
 
 
 def test_marks_on_pages_can_be_filled_and_every_paper_has_its_items(fill):
-    from augury.papers.catalog import PAPERS
+    from papers.catalog import PAPERS
 
     marks = {mark for page in PAGES for mark in fill.MARK.findall(page.read_text(encoding="utf-8"))}
     assert {name for name, _ in marks} == set(fill.FILLS)

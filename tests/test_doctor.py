@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import augury
-from augury.bench.recovery import EPOCHS, epochs_within, judge, plant, recover
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.records import Width
+from augury.methods.doctor import EPOCHS, epochs_within, judge, plant, recover
+from augury.records.results import Width
 
 
 def data(kind, shape, task="classification", N=40):

@@ -9,11 +9,15 @@ from torch import Tensor, nn
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.evidence.elbo import Elbo
-from augury.evidence.expected import expected_log_prob
 from augury.evidence.likelihoods import Categorical, Gaussian
-from augury.evidence.natural import NARROW, NaturalAscent
-from augury.evidence.posterior import OutputPosterior
-from augury.evidence.triangular import cholesky, inverse_triangular
+from augury.evidence.posterior import (
+    NARROW,
+    NaturalAscent,
+    OutputPosterior,
+    cholesky,
+    expected_log_prob,
+    inverse_triangular,
+)
 from augury.models.shallow import Relu, Rff
 from augury.models.shallow_orbit import ShallowOrbit
 from augury.transforms.affine2d import AffineCoordinates

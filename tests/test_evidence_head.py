@@ -7,11 +7,9 @@ import torch
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.evidence.head import fit_head
-from augury.evidence.head_basis import basis, normalised
-from augury.evidence.head_loss import fit_loss
-from augury.evidence.head_softmax import BIAS, at_precision, fit_softmax, problem
-from augury.models.hyper import HyperExtractor
+from augury.evidence.head import fit_head, fit_loss
+from augury.evidence.head_softmax import BIAS, at_precision, basis, fit_softmax, normalised, problem
+from augury.models.hypernetwork import HyperExtractor
 from reference.head import gaussian_evidence, softmax_evidence, softmax_optimum
 
 TIGHT = 1e-14

@@ -6,16 +6,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+from augury.config.hyper import AdaptConfig
 from augury.core.rng import generator
-from augury.evidence import head_variational
-from augury.evidence.expected import expected_log_prob
+from augury.evidence import head_softmax as head_variational
 from augury.evidence.head import fit_head
-from augury.evidence.head_basis import basis, normalised
-from augury.evidence.head_softmax import BIAS, fit_softmax
-from augury.evidence.head_variational import contrasts, variational
+from augury.evidence.head_softmax import BIAS, basis, contrasts, fit_softmax, normalised, variational
 from augury.evidence.likelihoods import Categorical
-from augury.methods.adapt.objective import Objective
-from augury.methods.adapt.settings import AdaptConfig
+from augury.evidence.posterior import expected_log_prob
+from augury.methods.hyper.descriptor_search import Objective
 from reference.head import two_class_evidence
 from test_evidence_head import classes, numbers
 

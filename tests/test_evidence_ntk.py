@@ -10,7 +10,7 @@ from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical
 from augury.evidence.ntk import NtkBound
-from augury.models.mlp import MLP
+from augury.models.small import MLP
 from ntk_doubles import (
     DELTA,
     C,

@@ -9,12 +9,12 @@ from scipy.stats import ks_2samp
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.export.albumentations import albumentations_code
-from augury.export.catalog import TARGETS
 from augury.export.kornia import kornia_code
 from augury.export.policy import Policy
+from augury.export.targets import TARGETS
 from augury.export.torchvision import torchvision_code
-from augury.records import Width
-from augury.transforms.blur import blur
+from augury.records.results import Width
+from augury.transforms.color import blur
 from augury.transforms.warp import warp
 from export_doubles import COLORS, FINITE, GEOMETRY, policy, run_code
 

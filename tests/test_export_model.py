@@ -4,20 +4,18 @@ import pytest
 import torch
 
 import augury
-from augury.audit.exported import load_program
+from augury.auditing.exported import load_program
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.core.units import FACTOR, WidthSpec
 from augury.data.dataset import Dataset
-from augury.export.card import card
-from augury.export.model import export_model
-from augury.export.program import program_of, save_program
-from augury.export.run import read_run
-from augury.models.catalog import build as build_net
+from augury.export.card import card, read_run
+from augury.export.program import export_model, program_of, save_program
+from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
 from augury.transforms.base import Transform
-from augury.transforms.catalog import build as build_transform
-from augury.transforms.correlated import Correlated
+from augury.transforms.compose import Correlated
+from augury.transforms.vocabulary import build as build_transform
 
 CASES = {
     "affine": ("image", (1, 12, 16), "cnn", ["affine"]),

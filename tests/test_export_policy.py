@@ -9,9 +9,9 @@ import augury
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.export.policy import Policy
-from augury.records import Width
+from augury.records.results import Width
 from augury.training.saved_model import load_model
-from augury.transforms.catalog import build
+from augury.transforms.vocabulary import build
 from export_doubles import COLORS, FINITE, GEOMETRY, policy
 from training_doubles import coordinates
 

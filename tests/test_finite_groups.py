@@ -5,8 +5,7 @@ import torch
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.transforms.finite import CyclicRotation, Flip, Translations
-from augury.transforms.finite_group import leave_weight
+from augury.transforms.finite_groups import CyclicRotation, Flip, Translations, leave_weight
 
 GROUPS = [
     (CyclicRotation(2), (5, 8)),

@@ -8,8 +8,8 @@ from torch import nn
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.models.encoders import ENCODERS, build
-from augury.models.hyper import HyperExtractor
+from augury.models.hypernetwork import HyperExtractor
+from augury.models.networks import ENCODERS, build_encoder
 from reference.hyper import shallow_features
 
 GROUPS = ("rotation", "color")
@@ -41,7 +41,9 @@ def test_the_weights_follow_the_papers_formula(activation):
 def test_a_resnet_has_one_first_layer_and_an_output_layer_for_each_convolution():
     extractor = make("resnet10_8", 16)
     convolutions = [
-        m for m in build("resnet10_8", (3, 16, 16), generator(0)).modules() if isinstance(m, nn.Conv2d)
+        m
+        for m in build_encoder("resnet10_8", (3, 16, 16), generator(0)).modules()
+        if isinstance(m, nn.Conv2d)
     ]
     assert [w.shape for w in extractor.weights.w2] == [(64, c.weight.numel()) for c in convolutions]
     assert [tuple(t.shape[1:]) for t in extractor.generate(at(1, 0)[None]).values()] == [
@@ -50,7 +52,7 @@ def test_a_resnet_has_one_first_layer_and_an_output_layer_for_each_convolution()
 
 
 def test_resnet18_is_the_usual_one_without_its_classifier():
-    net = build("resnet18", (3, 224, 224), generator(0))
+    net = build_encoder("resnet18", (3, 224, 224), generator(0))
     assert sum(p.numel() for p in net.parameters()) == 11_176_512
     assert net(torch.zeros(1, 3, 224, 224).expand(2, -1, -1, -1)).shape == (2, 512)
 
@@ -77,7 +79,7 @@ def test_a_materialised_network_gives_the_same_features(encoder, size, calibrate
     kinds = {type(m).__name__ for m in net.modules()}
     assert "MomentNorm" not in kinds and "BatchNorm2d" in kinds and not net.training
     assert sum(p.numel() for p in net.parameters()) == sum(
-        p.numel() for p in build(encoder, (3, size, size), generator(0)).parameters()
+        p.numel() for p in build_encoder(encoder, (3, size, size), generator(0)).parameters()
     )
 
 
@@ -189,4 +191,4 @@ def test_encoders_that_cannot_be_are_refused():
 
 def test_every_encoder_that_is_listed_takes_small_images():
     for name in ENCODERS:
-        assert build(name, (1, 16, 16), generator(0))(torch.zeros(2, 1, 16, 16)).ndim == 2
+        assert build_encoder(name, (1, 16, 16), generator(0))(torch.zeros(2, 1, 16, 16)).ndim == 2

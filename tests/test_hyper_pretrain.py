@@ -7,18 +7,17 @@ import pytest
 import torch
 from PIL import Image
 
+from augury.config.hyper import AmortizeConfig, corners
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.unlabelled import load_images
 from augury.methods.hyper.amortize import amortize
 from augury.methods.hyper.groups import parse_groups
-from augury.methods.hyper.losses import apart, nt_xent
 from augury.methods.hyper.measured import measure
-from augury.methods.hyper.multitask import UNKNOWN, gather
-from augury.methods.hyper.settings import AmortizeConfig, corners
+from augury.methods.hyper.pretraining import UNKNOWN, apart, gather, nt_xent
 from augury.methods.hyper.views import Views
-from augury.models.hyper import HyperExtractor
+from augury.models.hypernetwork import HyperExtractor
 from augury.training.progress import Progress
 from augury.training.saved_extractor import EXTRACTOR, load_extractor, read_card, save_extractor
 from reference import hyper as slow

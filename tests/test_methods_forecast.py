@@ -8,8 +8,8 @@ import pytest
 import augury
 from augury.cli.dry_run import duration
 from augury.cli.main import main
+from augury.config.learn import LearnConfig
 from augury.methods.forecast import Costs, climbs_of, forecast, peak_memory, steps_of, total_seconds
-from augury.training.config import LearnConfig
 from training_doubles import coordinates
 
 QUICK = {"epochs": 6, "batch": 10, "samples": 2, "samples_eval": 2}

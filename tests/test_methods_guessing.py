@@ -7,11 +7,11 @@ import torch
 
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.methods.guessing import guess, sober
 from augury.methods.learn import learn
-from augury.report.answer import asides
+from augury.methods.widths import guess, sober
+from augury.report.headline import asides
 from augury.training.learner import Findings, widths_of
-from augury.transforms.catalog import build
+from augury.transforms.vocabulary import build
 
 
 def test_a_guess_of_classes_knows_their_frequencies():

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from augury.cli.main import main
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
@@ -20,7 +21,6 @@ from augury.methods.prepare import prepare
 from augury.models.shallow import Relu, Rff
 from augury.models.shallow_orbit import ShallowOrbit
 from augury.training.batches import Batches
-from augury.training.config import LearnConfig
 from augury.training.progress import Progress
 from augury.training.saved_model import load_model
 from augury.transforms.affine2d import AffineCoordinates

@@ -11,7 +11,7 @@ from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.methods.learn import learn
 from augury.models.orbit import OrbitAverage
-from augury.records import Invariance
+from augury.records.results import Invariance
 from augury.training.saved_model import load_model
 from augury.transforms.affine2d import AffineCoordinates
 from training_doubles import coordinates, same_bits, small_net

@@ -7,16 +7,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from augury.config.learn import METHOD_DEFAULTS, LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.methods.augerino import Augerino
-from augury.methods.augmented import Augmented
-from augury.methods.catalog import METHODS, build
+from augury.methods.fixed_transform import Augmented
 from augury.methods.plain import Plain
-from augury.models.catalog import build as build_net
+from augury.methods.registry import METHODS, build
+from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
-from augury.training.config import METHOD_DEFAULTS, LearnConfig
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from training_doubles import coordinates, small_net
 

@@ -6,17 +6,16 @@ import pytest
 import torch
 from torch import nn
 
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.core.units import DEGREES, FACTOR, WidthSpec
 from augury.data.dataset import Dataset
 from augury.evidence.ascent import Evidence
-from augury.methods.interval import STEP, gaussian, precision, slope_of, width_of
-from augury.methods.last_layer import LastLayer
 from augury.methods.learn import learn
-from augury.methods.profile import RUNGS, plausible
+from augury.methods.lila import LastLayer
+from augury.methods.widths import RUNGS, STEP, gaussian, plausible, precision, slope_of, width_of
 from augury.models.orbit import OrbitAverage
-from augury.training.config import LearnConfig
 from augury.transforms.affine2d import AffineCoordinates
 
 

@@ -10,23 +10,21 @@ import torch.nn.functional as F
 from rich.console import Console
 
 from augury.cli.tables import summary
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.methods.data_augmented import DataAugmented
-from augury.methods.given import moving_views, random_views
+from augury.methods.fixed_transform import DataAugmented, TiedLearner, moving_views, random_views
 from augury.methods.learn import learn as learn_from
 from augury.methods.regularised import FINEST, MARGIN, NU_START, REACH, Regularised
-from augury.methods.weight_tied import TiedLearner
-from augury.models.mlp import MLP
+from augury.models.small import MLP
 from augury.models.weight_tied import WeightTied
-from augury.records import Invariance
+from augury.records.results import Invariance
 from augury.training.batches import Batches
-from augury.training.config import LearnConfig
+from augury.training.checkpoint import learned, restore_learned
 from augury.training.loop import fit
-from augury.training.snapshot import learned, restore_learned
 from augury.transforms.affine2d import Affine2d
-from augury.transforms.finite import CyclicRotation
+from augury.transforms.finite_groups import CyclicRotation
 
 X = torch.rand(12, 1, 6, 6, generator=generator(1))
 Y = torch.arange(12) % 3

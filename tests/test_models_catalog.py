@@ -10,7 +10,7 @@ from torch import nn
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.core.scalars import ScalarBias, ScalarScale
-from augury.models.catalog import NETWORKS, build, that_take
+from augury.models.networks import NETWORKS, build, that_take
 
 IMAGE = (3, 12, 12)
 SHAPES = {"toy_mlp": (2,), "signal_cnn": (2, 40), "pointnet": (30, 3)}
@@ -172,5 +172,5 @@ def test_every_row_is_described():
 
 
 def test_listing_the_networks_does_not_load_torch():
-    code = "import sys, augury.models.catalog as c; assert c.NETWORKS; sys.exit('torch' in sys.modules)"
+    code = "import sys, augury.models.networks as c; assert c.NETWORKS; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,13 +7,9 @@ from torch import nn
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.core.scalars import ScalarBias, ScalarScale
-from augury.models.cnn import CNN
-from augury.models.fixup import FixupResNet, FixupWideResNet
-from augury.models.fixup_blocks import Branch, FixupBlock, WideFixupBlock
+from augury.models.fixup import Branch, FixupBlock, FixupResNet, FixupWideResNet, WideFixupBlock
 from augury.models.layers import he_normal_, seeded
-from augury.models.mlp import MLP
-from augury.models.pointnet import PointNet
-from augury.models.signal_cnn import SignalCNN
+from augury.models.small import CNN, MLP, PointNet, SignalCNN
 
 FIXUP = [FixupResNet, FixupWideResNet]
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.models.norms import groups_for, swap_batchnorm
+from augury.models.batchnorm import groups_for, swap_batchnorm
 
 
 def convolutional():

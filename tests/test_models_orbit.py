@@ -8,8 +8,8 @@ from torch import nn
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.models.mlp import MLP
 from augury.models.orbit import OrbitAverage
+from augury.models.small import MLP
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from reference.orbit import orbit_average
 

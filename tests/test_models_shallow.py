@@ -13,7 +13,7 @@ from augury.models.shallow import Relu, Rff, Shallow
 from augury.models.shallow_orbit import ShallowOrbit, moved_filters
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.color import Color
-from augury.transforms.finite import Flip
+from augury.transforms.finite_groups import Flip
 
 IMAGE = (1, 12, 12)
 NETS = {"rff": Rff, "relu": Relu}

@@ -6,11 +6,11 @@ from torch import nn
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.models.catalog import build
-from augury.models.mlp import MLP
+from augury.models.networks import build
+from augury.models.small import MLP
 from augury.models.weight_tied import WeightTied, exact_group, tie
 from augury.transforms.affine2d import Affine2d
-from augury.transforms.finite import CyclicRotation, Flip, Translations
+from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
 
 GROUPS = [CyclicRotation(2), CyclicRotation(4), Flip("x"), Translations(3), Translations(2, "y")]
 

@@ -5,7 +5,7 @@ import torch
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.transforms.noise import grid, independent, stratified
+from augury.transforms.base import grid, independent, stratified
 
 
 @pytest.mark.parametrize("draw", [independent, stratified])

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import augury.papers.reproduce as frame
+import papers.reproduce as frame
 import papers_doubles as doubles
 from augury.core.errors import InputError, RunError
-from augury.papers.cell import Cell, narrowed
-from augury.papers.grid import Failure, run_grid
-from augury.papers.item import Paper
-from augury.papers.markdown import grouped, mean_se, spread, table
-from augury.papers.reproduce import Request, reproduce
-from augury.papers.results import append, read
+from papers.cell import Cell, narrowed
+from papers.grid import Failure, run_grid
+from papers.item import Paper
+from papers.markdown import grouped, mean_se, spread, table
+from papers.reproduce import Request, reproduce
+from papers.results import append, read
 
 
 def test_a_key_names_the_run_and_does_not_depend_on_the_order_of_settings():

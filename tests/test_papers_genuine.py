@@ -13,23 +13,23 @@ import torch
 from PIL import Image
 
 import papers_doubles as doubles
-from augury.audit.verdict import LIMITS
 from augury.cli.main import main
+from augury.config.audit import LIMITS
 from augury.core.rng import generator
-from augury.models.mlp import MLP
+from augury.models.small import MLP
 from augury.models.weight_tied import tie
-from augury.papers.catalog import PAPERS
-from augury.papers.cell import Cell
-from augury.papers.genuine.claims import claims
-from augury.papers.genuine.published import printed
-from augury.papers.genuine.run import LEVELS, saliency_maps
-from augury.papers.genuine.settings import GROUPS, METHODS, grid
-from augury.papers.genuine.verdicts import EXPECTED, rejudged
-from augury.papers.genuine.verdicts import grid as verdict_grid
-from augury.papers.mosaic import Row, mosaic
-from augury.papers.svg import Curve, Panel, chart
-from augury.records import Audit, Measure, Scores
-from augury.transforms.finite import CyclicRotation
+from augury.records.results import Audit, Measure, Scores
+from augury.transforms.finite_groups import CyclicRotation
+from papers.catalog import PAPERS
+from papers.cell import Cell
+from papers.genuine.claims import claims
+from papers.genuine.published import printed
+from papers.genuine.run import LEVELS, saliency_maps
+from papers.genuine.settings import GROUPS, METHODS, grid
+from papers.genuine.verdicts import EXPECTED, rejudged
+from papers.genuine.verdicts import grid as verdict_grid
+from papers.mosaic import Row, mosaic
+from papers.svg import Curve, Panel, chart
 
 
 def scores(LI=0.0, relative=0.0, SI=1.0, agreement=1.0):

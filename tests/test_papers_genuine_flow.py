@@ -8,7 +8,8 @@ from torch.func import functional_call, grad
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.papers.genuine.flow import (
+from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
+from papers.genuine.flow import (
     displacement_moment,
     error_of,
     follow,
@@ -16,8 +17,7 @@ from augury.papers.genuine.flow import (
     runge_kutta,
     sharpness,
 )
-from augury.papers.genuine.flow_trace import network, watch
-from augury.transforms.finite import CyclicRotation, Flip, Translations
+from papers.genuine.flow_trace import network, watch
 
 X = torch.rand(5, 1, 6, 6, generator=generator(1), dtype=torch.float64)
 GROUPS = [CyclicRotation(4), Translations(3), Flip("x")]

@@ -4,22 +4,22 @@ import json
 
 import pytest
 
-from augury.adaptation import Adaptation, Bound
 from augury.cli.main import main
-from augury.data.catalog import NAMED
-from augury.methods.hyper.settings import AmortizeConfig
-from augury.models.encoders import ENCODERS
-from augury.papers.catalog import PAPERS
-from augury.papers.cell import Cell
-from augury.papers.hyperinvariances.correlation import ranks, spearman
-from augury.papers.hyperinvariances.extractors import OURS, per_class, place
-from augury.papers.hyperinvariances.figure1 import turns
-from augury.papers.hyperinvariances.published import RIGHT, TABLES_1_AND_3
-from augury.papers.hyperinvariances.run import result
-from augury.papers.hyperinvariances.settings import multitask
-from augury.papers.hyperinvariances.table1 import METHODS, claims
-from augury.papers.hyperinvariances.table2 import claims as claims2
-from augury.papers.item import SCALES
+from augury.config.hyper import AmortizeConfig
+from augury.data.named import NAMED
+from augury.models.networks import ENCODERS
+from augury.records.results import Adaptation, Bound
+from papers.catalog import PAPERS
+from papers.cell import Cell
+from papers.hyperinvariances.correlation import ranks, spearman
+from papers.hyperinvariances.extractors import OURS, per_class, place
+from papers.hyperinvariances.figure1 import turns
+from papers.hyperinvariances.published import RIGHT, TABLES_1_AND_3
+from papers.hyperinvariances.run import result
+from papers.hyperinvariances.settings import multitask
+from papers.hyperinvariances.table1 import METHODS, claims
+from papers.hyperinvariances.table2 import claims as claims2
+from papers.item import SCALES
 
 ITEMS = PAPERS["hyperinvariances"].items
 SHOWS = {

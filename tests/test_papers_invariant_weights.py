@@ -12,24 +12,24 @@ from PIL import Image
 
 import papers_doubles as doubles
 from augury.cli.main import main
+from augury.config.learn import LearnConfig
 from augury.core.rng import generator
-from augury.data.catalog import NAMED
+from augury.data.named import NAMED
 from augury.data.variants import variant_names
 from augury.models.shallow import Relu, Rff
-from augury.papers.catalog import PAPERS
-from augury.papers.cell import ORIGINAL, Cell, Result
-from augury.papers.invariant_weights.banks import LEVELS, pack, pictures, unpack
-from augury.papers.invariant_weights.published import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TABLE_7, TABLE_8
-from augury.papers.invariant_weights.rotation_claims import claims
-from augury.papers.invariant_weights.run import drawn, parts
-from augury.papers.invariant_weights.settings import rotations, row_of, transformations
-from augury.papers.invariant_weights.tables import words
-from augury.papers.invariant_weights.transformation_claims import claims as transformation_claims
-from augury.papers.item import SCALES
-from augury.papers.mosaic import Row, mosaic
-from augury.papers.run import read_data
-from augury.records import Invariance, Width
-from augury.training.config import LearnConfig
+from augury.records.results import Invariance, Width
+from papers.catalog import PAPERS
+from papers.cell import ORIGINAL, Cell, Result
+from papers.invariant_weights.banks import LEVELS, pack, pictures, unpack
+from papers.invariant_weights.published import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TABLE_7, TABLE_8
+from papers.invariant_weights.rotation_claims import claims
+from papers.invariant_weights.run import drawn, parts
+from papers.invariant_weights.settings import rotations, row_of, transformations
+from papers.invariant_weights.tables import words
+from papers.invariant_weights.transformation_claims import claims as transformation_claims
+from papers.item import SCALES
+from papers.mosaic import Row, mosaic
+from papers.run import read_data
 
 ITEMS = PAPERS["invariant_weights"].items
 NOT_SETTINGS = ("network", "generators")

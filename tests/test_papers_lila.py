@@ -8,23 +8,23 @@ import pytest
 import torch
 
 import papers_doubles as doubles
+from augury.config.learn import LearnConfig
 from augury.core.rng import generator
-from augury.data.catalog import NAMED
+from augury.data.named import NAMED
 from augury.data.variants import VARIANTS as PLANTED
-from augury.methods.catalog import METHODS
-from augury.models.catalog import NETWORKS
-from augury.papers.catalog import PAPERS
-from augury.papers.cell import ORIGINAL, Cell
-from augury.papers.item import SCALES
-from augury.papers.lila.compare import comparison
-from augury.papers.lila.figure2 import to_eta
-from augury.papers.lila.predictive import predictive
-from augury.papers.lila.published import TABLE_1, TABLE_2, printed
-from augury.papers.lila.recovery import grid as recovery_grid
-from augury.papers.lila.settings import settings
-from augury.papers.lila.truth import RECOVERED, recovered
-from augury.papers.svg import Curve, Field, Panel, chart, fields, ticks
-from augury.training.config import LearnConfig
+from augury.methods.registry import METHODS
+from augury.models.networks import NETWORKS
+from papers.catalog import PAPERS
+from papers.cell import ORIGINAL, Cell
+from papers.item import SCALES
+from papers.lila.compare import comparison
+from papers.lila.figure2 import to_eta
+from papers.lila.predictive import predictive
+from papers.lila.published import TABLE_1, TABLE_2, printed
+from papers.lila.recovery import grid as recovery_grid
+from papers.lila.settings import settings
+from papers.lila.truth import RECOVERED, recovered
+from papers.svg import Curve, Field, Panel, chart, fields, ticks
 
 ITEMS = PAPERS["lila"].items
 ZERO = {"translate_x": 0.0, "translate_y": 0.0, "rotation": 0.0, "scale_x": 1.0, "scale_y": 1.0, "shear": 0.0}
@@ -132,7 +132,7 @@ def test_widths_as_the_paper_plots_them():
 
 
 def test_the_predictive_of_a_linear_model_is_that_of_sampled_weights(monkeypatch):
-    monkeypatch.setattr("augury.papers.lila.predictive.DRAWS", 20_000)
+    monkeypatch.setattr("papers.lila.predictive.DRAWS", 20_000)
     rng, delta = generator(0), 0.1
     net = torch.nn.Linear(2, 2, bias=False).double()
     net.weight.data.copy_(torch.tensor([[2.0, -1.0], [-1.0, 0.5]]))

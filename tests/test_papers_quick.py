@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from augury.papers.catalog import PAPERS
+from papers.catalog import PAPERS
 
 SHOWS = {
     "recovery": ["| cnn | rotated | lila |", "(planted 180)", "0 of 1", "What LILA gains"],

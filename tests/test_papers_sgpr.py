@@ -9,7 +9,7 @@ from torch.distributions import MultivariateNormal
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.papers.invariant_weights.sgpr import Sgpr, sgpr, typical_distance
+from papers.invariant_weights.sgpr import Sgpr, sgpr, typical_distance
 
 
 def problem(n=40):

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from augury.exhibits import Gallery
-from augury.records import AUDIT_VERDICTS
+from augury.records.exhibits import Gallery
+from augury.records.results import AUDIT_VERDICTS
+from augury.report.compared import as_object, remarks, tables
 from augury.report.page import render
 from augury.report.read import read
-from augury.report.tables import as_object, remarks, tables
 from report_doubles import NASTY, adapted_folder, audit_folder, learned_run, put
 from test_report_page import page, parsed
 
@@ -84,7 +84,7 @@ def test_an_adaptation_shows_descriptor_trials_and_bound(tmp_path):
 
 
 def test_the_record_of_an_adaptation_is_what_the_page_takes(tmp_path):
-    from augury.adaptation import Adaptation, Bound, Trial
+    from augury.records.results import Adaptation, Bound, Trial
 
     record = Adaptation(
         {"rotation": 0.8}, 0.5, Bound.of(0.1, 1.0, 2.0, 100, 5, 0.05), 1.0, score_name="R^2",

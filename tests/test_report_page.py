@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from augury.core.errors import InputError, RunError
-from augury.exhibits import Gallery
+from augury.records.exhibits import Gallery
 from augury.report.page import render, write_report
 from augury.report.read import read
 from report_doubles import CLASSES, NASTY, adapted_folder, audit_folder, exhibits, learned_run, put, rows

@@ -6,8 +6,7 @@ import pytest
 
 import augury
 from augury.core.errors import InputError
-from augury.training.progress import Progress, together
-from augury.training.tensorboard import TensorBoard
+from augury.training.progress import Progress, TensorBoard, together
 from training_doubles import coordinates
 
 QUICK = {"model": "toy_mlp", "epochs": 2, "batch": 12, "samples": 2, "samples_eval": 2}

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from augury.config.learn import DEFAULT_METHOD, METHOD_DEFAULTS, LearnConfig
 from augury.core.errors import InputError
-from augury.training.config import DEFAULT_METHOD, METHOD_DEFAULTS, LearnConfig
 
 
 def test_json_and_back():
@@ -51,5 +51,5 @@ def test_an_unknown_key_in_json_is_an_error():
 
 
 def test_settings_do_not_load_torch():
-    code = "import sys, augury.training.config; sys.exit('torch' in sys.modules)"
+    code = "import sys, augury.config.learn; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,11 +9,10 @@ from torch import nn
 import augury
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.exhibits import Answers, Exhibits
 from augury.models.orbit import OrbitAverage
-from augury.training.exhibit import leave_beside, leave_exhibits
+from augury.records.exhibits import Answers, Exhibits
+from augury.training.exhibit import leave_beside, leave_exhibits, walks
 from augury.training.loop import fit
-from augury.training.routes import walks
 from augury.transforms.affine2d import Affine2d
 from training_doubles import ToyLearner, coordinates, settings
 

@@ -6,9 +6,9 @@ import torch
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.models.shallow import Relu, Rff
-from augury.training.filter_trace import FilterTrace, leading_units
 from augury.transforms.affine2d import Affine2d
-from augury.transforms.noise import grid
+from augury.transforms.base import grid
+from papers.filter_trace import FilterTrace, leading_units
 
 
 def relu(shape=(1, 8, 8), units=5) -> Relu:

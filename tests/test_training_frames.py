@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from augury.core.rng import generator
-from augury.exhibits import BOX
+from augury.records.exhibits import BOX
 from augury.training.frames import SIDE, Painter, as_pixels, dots_behind
 
 

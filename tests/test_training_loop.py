@@ -6,15 +6,15 @@ import math
 import pytest
 import torch
 
+from augury.config.learn import LearnConfig
 from augury.core.errors import RunError
 from augury.training.batches import Batches
 from augury.training.checkpoint import load_checkpoint
-from augury.training.config import LearnConfig
 from augury.training.evaluate import score
 from augury.training.loop import fit
+from augury.training.optimizers import cosine
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder, open_run
-from augury.training.schedule import cosine
 from training_doubles import ToyLearner, coordinates, same_bits, settings, state_of, without_time
 
 

@@ -7,11 +7,11 @@ import torch
 
 from augury.core.rng import generator
 from augury.core.units import DEGREES, FACTOR, PLAIN
-from augury.training.routes import STEPS, TOGETHER, signed, walks
+from augury.training.exhibit import STEPS, TOGETHER, signed, walks
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
-from augury.transforms.catalog import build
-from augury.transforms.correlated import Correlated
-from augury.transforms.finite import CyclicRotation
+from augury.transforms.compose import Correlated
+from augury.transforms.finite_groups import CyclicRotation
+from augury.transforms.vocabulary import build
 
 MIDDLE = STEPS // 2
 

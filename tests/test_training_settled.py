@@ -2,7 +2,7 @@
 
 import random
 
-from augury.training.settled import drift, settled
+from augury.training.loop import drift, settled
 
 
 def test_drift_is_the_distance_between_the_means_of_the_halves():

@@ -8,7 +8,7 @@ import torch
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.transforms.catalog import WORDS, build
+from augury.transforms.vocabulary import WORDS, build
 
 SHAPES = {"image": (3, 12, 12), "signal": (2, 16), "points": (7, 3), "coordinates": (2,)}
 
@@ -65,5 +65,5 @@ def test_mistakes_are_told(words, kind, shape, message):
 
 
 def test_listing_words_does_not_load_torch():
-    code = "import sys, augury.transforms.catalog as c; assert c.WORDS and 'torch' not in sys.modules"
+    code = "import sys, augury.transforms.vocabulary as c; assert c.WORDS and 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

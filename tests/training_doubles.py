@@ -3,13 +3,13 @@
 import torch
 from torch import nn
 
+from augury.config.learn import LearnConfig
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
-from augury.training.config import LearnConfig
 from augury.training.learner import Learner
-from augury.training.schedule import Cosine
+from augury.training.optimizers import Cosine
 from augury.transforms.affine2d import AffineCoordinates
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from augury.exhibits import Gallery
+from augury.records.exhibits import Gallery
 from augury.report.page import write_report
 from report_doubles import adapted_folder, audit_folder, exhibits, learned_run, put
 

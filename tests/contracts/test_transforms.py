@@ -14,9 +14,8 @@ from augury.core.units import FACTOR, WidthSpec
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.base import Transform
 from augury.transforms.color import COLORS, Color
-from augury.transforms.compose import Compose
-from augury.transforms.correlated import Correlated
-from augury.transforms.finite import CyclicRotation, Flip, Translations
+from augury.transforms.compose import Compose, Correlated
+from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
 from augury.transforms.points3d import POINT_GENERATORS, Rotation3d
 from augury.transforms.signal1d import Signal1d
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from augury.cli.console import err
+from augury.config.hyper import CRITERIA, AdaptConfig
 from augury.core.errors import InputError
-from augury.methods.adapt.settings import CRITERIA, AdaptConfig
 
 TASK, FITTING, OUTPUT = "The task", "The descriptor and the head", "The run and what is shown"
 

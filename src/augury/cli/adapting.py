@@ -10,12 +10,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from augury.adaptation import INVARIANT, SENSITIVE, Adaptation
 from augury.cli.console import err, out, print_json
 from augury.cli.reporting import leave_report
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.methods.adapt.run import Tell, adapt
+from augury.methods.hyper.adapt import Tell, adapt
+from augury.records.results import INVARIANT, SENSITIVE, Adaptation
 from augury.training.saved_extractor import load_extractor
 
 WIDTH = 24

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from augury.cli.console import err
+from augury.config.hyper import METHODS, AmortizeConfig
 from augury.core.errors import InputError, choose
 from augury.methods.hyper.groups import GROUPS, OPERATIONS, parse_groups
-from augury.methods.hyper.settings import METHODS, AmortizeConfig
-from augury.models.encoders import ENCODERS
+from augury.models.networks import ENCODERS
 from augury.training.run_folder import check_run, holds_something
 
 DATA, TRAINING, OUTPUT = "The images", "The pre-training", "The extractor and what is shown"

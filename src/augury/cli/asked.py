@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from augury.cli import toml
+from augury.config.learn import DEFAULT_METHOD, LearnConfig, method_name
 from augury.core.errors import InputError, choose
 from augury.export.policy import Policy
-from augury.models.catalog import NETWORKS
-from augury.training.config import DEFAULT_METHOD, LearnConfig, method_name
+from augury.models.networks import NETWORKS
 
 READING = {
     "variant": str, "subset": int, "test": str, "test_fraction": float, "size": int, "task": str, "skip_bad": bool,

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from augury.audit.settings import AuditConfig
 from augury.cli.console import err
+from augury.config.audit import AuditConfig
 from augury.core.errors import InputError, choose
 from augury.core.files import check_writable
-from augury.exhibits import AUDIT
-from augury.models.catalog import NETWORKS
+from augury.models.networks import NETWORKS
+from augury.records.exhibits import AUDIT
 from augury.training.run_folder import holds_something, new_folder
 
 ASKED, DEPTH, OUTPUT = "What is asked", "How thoroughly", "What is shown"

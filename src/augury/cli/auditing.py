@@ -10,13 +10,12 @@ from rich.console import Group
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from augury.audit.leave import leave_audit
-from augury.audit.pictures import save_worst
-from augury.audit.run import examine
+from augury.auditing.audit import examine
+from augury.auditing.worst import leave_audit, save_worst
 from augury.cli.console import err, out, print_json
 from augury.cli.reporting import leave_report
 from augury.core.errors import InputError
-from augury.records import Audit, Measure, Scores
+from augury.records.results import Audit, Measure, Scores
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 from rich.markdown import Markdown
 
-from augury.bench.policies import POLICIES, SCALES
-from augury.bench.run import RUNS, Compared, Request, compare
 from augury.cli.console import err, out, print_json
 from augury.cli.reproduce import tell
+from papers.policies.compare import RUNS, Compared, Request, compare
+from papers.policies.policies import POLICIES, SCALES
 
 HELP = f"""
 Compare ways to choose an augmentation policy on real data, at equal budgets.

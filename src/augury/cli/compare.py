@@ -36,9 +36,9 @@ augury compare runs/a runs/b --out both.html
 
 def compare(runs: Runs, out_file: Out = None, json: Json = False) -> None:
     """Read the runs and show them; see `HELP`."""
+    from augury.report.compared import as_object, remarks, tables
     from augury.report.page import check_out, write_report
     from augury.report.read import read
-    from augury.report.tables import as_object, remarks, tables
 
     if len(runs) < 2:
         raise InputError(f"compare takes at least two runs; got {len(runs)}. For one there is augury report.")

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from augury.cli.console import err, out, print_json
-from augury.data.catalog import data_dirs, listing
+from augury.data.named import data_dirs, listing
 
 app = typer.Typer(help="See which data sets are there, and fetch what can be had.", no_args_is_help=True)
 

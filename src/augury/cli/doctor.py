@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from augury.cli.console import err, out, print_json
+from augury.config.learn import DEFAULT_METHOD
 from augury.core.errors import InputError, choose
-from augury.methods.catalog import METHODS
-from augury.models.catalog import NETWORKS
-from augury.training.config import DEFAULT_METHOD
+from augury.methods.registry import METHODS
+from augury.models.networks import NETWORKS
 
 NOT_RECOVERED = 3
 """Exit code where the planted invariance was not found."""

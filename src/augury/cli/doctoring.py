@@ -4,12 +4,12 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from augury.bench.recovery import Recovery, epochs_within, plant, recover
 from augury.cli.bars import LiveBar
 from augury.cli.console import err
 from augury.cli.tables import widths_table
 from augury.core.errors import InputError
 from augury.data.load import load
+from augury.methods.doctor import Recovery, epochs_within, plant, recover
 
 STYLES = {"recovered": "bold green", "partly recovered": "bold yellow"}
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from augury import __version__
-from augury.data.catalog import cache_dir, data_dirs, listing
+from augury.data.named import cache_dir, data_dirs, listing
 
 PACKAGES = ("torch", "numpy", "safetensors", "typer", "mlxtend")
 OPTIONAL = (

@@ -8,8 +8,8 @@ import typer
 from augury.cli.console import err, print_json
 from augury.core.errors import InputError, choose
 from augury.core.files import write_text
-from augury.export.catalog import TARGETS, Target
-from augury.export.run import policy_of_run, read_run
+from augury.export.card import policy_of_run, read_run
+from augury.export.targets import TARGETS, Target
 
 HELP = f"""
 Write what a run learned in the words of other libraries.
@@ -81,7 +81,7 @@ def _policy(run: str, target: Target, output: Path | None, sure: bool, quiet: bo
 
 def _model(run: str, output: Path | None, quiet: bool) -> dict[str, Any]:
     folder = output or read_run(run).path / TARGETS["torch"].file
-    from augury.export.model import export_model
+    from augury.export.program import export_model
 
     written = export_model(run, folder)
     if not quiet:

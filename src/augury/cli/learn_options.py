@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from augury.data.catalog import NAMED
-from augury.methods.catalog import METHODS
-from augury.models.catalog import NETWORKS
-from augury.training.config import DEFAULT_METHOD, LearnConfig
-from augury.transforms.catalog import WORDS
+from augury.config.learn import DEFAULT_METHOD, LearnConfig
+from augury.data.named import NAMED
+from augury.methods.registry import METHODS
+from augury.models.networks import NETWORKS
+from augury.transforms.vocabulary import WORDS
 
 DATA, TRAINING, OUTPUT = "The data", "The training", "The run and what is shown"
 

@@ -14,11 +14,10 @@ from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.learn import learn
-from augury.records import Invariance
+from augury.records.results import Invariance
 from augury.training.exhibit import leave_beside
-from augury.training.progress import Progress
+from augury.training.progress import Progress, TensorBoard
 from augury.training.run_folder import BASELINE, RunFolder
-from augury.training.tensorboard import TensorBoard
 
 
 def carry_out(

@@ -7,12 +7,12 @@ import typer
 from rich.markdown import Markdown
 
 from augury.cli.console import err, out, print_json
-from augury.papers.catalog import PAPERS
-from augury.papers.cell import Result
-from augury.papers.grid import Failure
-from augury.papers.item import SCALES
-from augury.papers.reproduce import Reproduced, Request
-from augury.papers.reproduce import reproduce as carry_out
+from papers.catalog import PAPERS
+from papers.cell import Result
+from papers.grid import Failure
+from papers.item import SCALES
+from papers.reproduce import Reproduced, Request
+from papers.reproduce import reproduce as carry_out
 
 HELP = """
 Reproduce a table or a figure of a paper, ours beside theirs.

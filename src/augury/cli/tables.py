@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from augury.records import Invariance, Width
+from augury.records.results import Invariance, Width
 
 
 def number(value: float | None, unit: str) -> str:

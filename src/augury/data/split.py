@@ -1,4 +1,4 @@
-"""A seeded split into training and test examples, the same share of every class."""
+"""."""
 
 import numpy as np
 

@@ -13,11 +13,11 @@ from PIL import Image
 from torch import Tensor
 
 from augury.core.errors import InputError
+from augury.core.files import Progress, silent
+from augury.data.arrays import as_array, infer_kind, to_inputs
 from augury.data.assemble import Options, Part, assemble
 from augury.data.dataset import Dataset
-from augury.data.pictures import common_size, read_header, to_pixels
-from augury.data.pixels import as_array, infer_kind, to_inputs
-from augury.data.progress import Progress, silent
+from augury.data.folder import common_size, read_header, to_pixels
 
 INPUT_KEYS = ("image", "img", "pixel_values", "x", "input", "inputs", "audio", "signal", "points")
 LABEL_KEYS = ("label", "labels", "y", "target", "targets", "fine_label", "class")

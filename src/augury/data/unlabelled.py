@@ -15,17 +15,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
+from augury.core.files import Progress, silent
 from augury.core.rng import generator
-from augury.data.catalog import NAMED
-from augury.data.checks import check_finite, check_shape
-from augury.data.dataset import Dataset
-from augury.data.folder import read_images
-from augury.data.image_files import Found, Opener, image_files
+from augury.data.arrays import as_array, infer_kind, open_npz, to_inputs
+from augury.data.dataset import Dataset, check_finite, check_shape
+from augury.data.folder import Found, Opener, common_size, image_files, read_header, read_images
 from augury.data.load import load
-from augury.data.npz import open_npz
-from augury.data.pictures import common_size, read_header
-from augury.data.pixels import as_array, infer_kind, to_inputs
-from augury.data.progress import Progress, silent
+from augury.data.named import NAMED
 
 ARRAYS = ("x_train", "train_images", "x", "images")
 """Names under which an `.npz` may hold its images, in the order in which they are looked for."""

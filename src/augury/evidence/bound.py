@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from augury.models.norms import BATCH_NORMS
+from augury.models.batchnorm import BATCH_NORMS
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 

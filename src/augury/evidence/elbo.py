@@ -1,4 +1,4 @@
-r"""The variational lower bound on the evidence of an orbit-averaged shallow network (paper B, Eqs. 9-10).
+"""The variational lower bound on the evidence of an orbit-averaged shallow network (paper B, Eqs. 9-10).
 
     log p(D) >= sum_n E_q E_eps log p(y_n | W_2 phi_hat(x_n; eta, eps)) - KL(q(W_2) || p(W_2))
 
@@ -8,6 +8,16 @@ envelope theorem. For q that lags behind eta it is not: it pulls eta back to the
 strongly the more data there are. So q comes first and eta second (see `methods.invariant_weights`).
 
 For Gaussian noise and fixed features, q can be exact, and the bound is then the log evidence itself.
+
+Expectations of a log-likelihood under Gaussian outputs f ~ N(m, diag v), and what a natural gradient needs of them.
+
+| | E log p(y given f) | slope = d/dm | curvature = -2 d/dv = -E d^2 log p / df^2 |
+|---|---|---|---|
+| Gaussian | closed form | (y - m) / sigma^2 | 1 / sigma^2 |
+| categorical | mean over draws f = m + sqrt(v) z | E[e_y - p] | E[p (1 - p)] |
+
+The curvature of the categorical comes from Price's theorem: never negative, whatever the draws, so that a step along
+the natural gradient keeps every covariance positive definite.
 """
 
 from collections.abc import Iterable
@@ -17,9 +27,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from augury.core.rng import generator
-from augury.evidence.expected import DRAWS, expected_log_prob
-from augury.evidence.likelihood import Likelihood
-from augury.evidence.posterior import OutputPosterior
+from augury.evidence.likelihoods import Likelihood
+from augury.evidence.posterior import DRAWS, OutputPosterior, expected_log_prob
 from augury.models.shallow_orbit import ShallowOrbit
 
 

@@ -3,6 +3,32 @@
 The evidence of the head chooses the invariance descriptor (paper C chooses it by the training loss, which rewards
 sensitivity). Features are centred and scaled to unit average norm first, so that an extractor cannot win by their size.
 The value is differentiable in the features: at the optimum, with the head's own dependence on them accounted for.
+
+Features made comparable, and the rotation in which a linear head on them is easy.
+
+    Z = (features - their mean) / sqrt(mean squared norm):  centred, unit average norm, whatever the extractor's scale.
+
+A head under an isotropic prior does not see rotations of Z, so it is solved in the basis of the principal directions,
+where Z^T Z is diagonal: one eigendecomposition of the smaller of Z^T Z and Z Z^T serves the solver, the determinant of
+the curvature for every prior precision, and the gradient back to Z.
+
+The evidence of a linear regression head, exact: prior precision and noise learned.
+
+    y_c ~ N(b_c, sigma^2 I + Z Z^T / delta)  for every output c, b_c integrated out with a flat prior (a mean removed).
+
+With lambda = delta sigma^2, and a_j, u_j the eigenvalues and eigenvectors of Z Z^T, the best sigma^2 is a closed form,
+
+    sigma^2(lambda) = [ sum_j |u_j^T y|^2 / (1 + a_j / lambda) + |y outside|^2 ] / (C (N - 1)),
+    log p(D) = -C/2 [ sum_j log(1 + a_j / lambda) + (N - 1) (log 2 pi sigma^2 + 1) ],
+
+and lambda is left: one number, searched on a grid and then refined by bisection of the derivative.
+
+The training loss of a linear head at its optimum, as a function of the features (paper C, Eq. 3).
+
+    min_phi  sum_n L(phi, z_n, y_n) + ridge/2 |phi|^2
+
+A small ridge, because separable classes have no optimum without; the loss is cross-entropy, or half the squared error
+of standardised targets. At the optimum the derivative in the features is that of the loss alone (envelope theorem).
 """
 
 import math
@@ -15,10 +41,17 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from augury.core.errors import InputError
-from augury.evidence.head_basis import Basis, Normalised, basis, normalised
-from augury.evidence.head_gaussian import GaussianFit, fit_gaussian
-from augury.evidence.head_softmax import SoftmaxFit, fit_softmax
-from augury.evidence.head_variational import affordable, variational
+from augury.evidence.head_softmax import (
+    Basis,
+    Normalised,
+    SoftmaxFit,
+    affordable,
+    basis,
+    fit_softmax,
+    normalised,
+    problem,
+    variational,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +148,30 @@ def standard(y: Float[Tensor, "N C"]) -> tuple[Float[Tensor, " C"], Float[Tensor
     return y.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
+@dataclass(frozen=True, eq=False)
+class GaussianFit:
+    """A linear head at its optimum, and its evidence."""
+
+    features: Basis
+    """The inputs."""
+    W: Float[Tensor, "C r"]
+    """Posterior mean of the weights."""
+    residual: Float[Tensor, "N C"]
+    """y - W z."""
+    delta: float
+    """Prior precision of the weights."""
+    sigma2: float
+    """Variance of the noise."""
+    value: float
+    """Log evidence."""
+
+    def gradient(self) -> Float[Tensor, "N r"]:
+        """Return the derivative of the log evidence in the rotated features."""
+        # With S = sigma^2 I + K / delta: dL/dK = (S^-1 y y^T S^-1 - C S^-1) / (2 delta), S^-1 y = residual / sigma^2.
+        shrink = len(self.W) / (self.delta * self.sigma2 + self.features.a)
+        return self.residual @ self.W / self.sigma2 - self.features.Z * shrink
+
+
 def _head(
     space: Normalised,
     rotated: Basis,
@@ -153,3 +210,101 @@ def _head(
 def along(Z: Float[Tensor, "N d"], slope: Float[Tensor, "N d"]) -> Float[Tensor, ""]:
     """Return 0, with a known derivative: what carries a gradient that was worked out by hand into autograd."""
     return (slope * (Z - Z.detach())).sum().double()
+
+
+LOW, HIGH, POINTS, HALVINGS = math.log(1e-5), math.log(1e8), 79, 60
+"""Range and points of the grid over log lambda; halvings of the best cell."""
+
+
+class Profile:
+    """The evidence as a function of lambda alone."""
+
+    def __init__(self, features: Basis, y: Float[Tensor, "N C"]) -> None:
+        self.a, (self.N, self.C) = features.a, y.shape
+        self.along = (features.Z.T @ y).square().sum(1) / features.a
+        self.outside = (y.square().sum() - self.along.sum()).clamp_min(0)
+
+    def sigma2(self, lam: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Return the best noise variance."""
+        squares = (self.along / (1 + self.a / lam)).sum() + self.outside
+        return (squares / (self.C * (self.N - 1))).clamp_min(1e-12)
+
+    def value(self, lam: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Return the log evidence."""
+        noise = (2 * math.pi * self.sigma2(lam)).log() + 1
+        return -self.C / 2 * ((1 + self.a / lam).log().sum() + (self.N - 1) * noise)
+
+    def slope(self, t: float) -> float:
+        """Return the derivative of the log evidence in t = log lambda."""
+        x = self.a / math.exp(t)
+        less = (self.along * x / (1 + x).square()).sum() / self.sigma2(torch.tensor(math.exp(t)).to(x))
+        return float(self.C * (x / (1 + x)).sum() - less) / 2
+
+    def best(self) -> float:
+        """Return the best log lambda."""
+        grid = torch.linspace(LOW, HIGH, POINTS, dtype=self.a.dtype, device=self.a.device)
+        k = int(torch.stack([self.value(t.exp()) for t in grid]).argmax())
+        low, high = float(grid[max(k - 1, 0)]), float(grid[min(k + 1, POINTS - 1)])
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.slope(middle) > 0 else (low, middle)
+        return (low + high) / 2
+
+
+@torch.no_grad()
+def fit_gaussian(features: Basis, y: Float[Tensor, "N C"]) -> GaussianFit:
+    """Return the head, its prior precision and its noise with the highest evidence."""
+    y = (y - y.mean(0)).to(features.Z)
+    profile = Profile(features, y)
+    lam = torch.tensor(math.exp(profile.best())).to(y)
+    W = (y.T @ features.Z) / (features.a + lam)
+    sigma2 = float(profile.sigma2(lam))
+    residual = y - features.Z @ W.T
+    return GaussianFit(features, W, residual, float(lam) / sigma2, sigma2, float(profile.value(lam)))
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The loss of the best head on features."""
+
+    value: Float[Tensor, ""]
+    """Minus the loss, summed over examples, the ridge's share included; differentiable in the features."""
+    warm: Warm | None
+    """Where to begin next time."""
+    slope: Callable[[], Float[Tensor, "N d"]]
+    """Works out the derivative in the normalised features."""
+
+
+def fit_loss(
+    features: Float[Tensor, "N d"],
+    y: Shaped[Tensor, "N ..."],
+    n_outputs: int,
+    *,
+    ridge: float,
+    warm: Warm | None = None,
+    tolerance: float = 1e-2,
+) -> Loss:
+    """Solve the head and return its loss."""
+    space = normalised(features)
+    again = None
+    if y.is_floating_point():
+        rotated = basis(space.Z)
+        centre, scale = standard(y.double())
+        targets = (y.double() - centre) / scale
+        W = (targets.T @ rotated.Z) / (rotated.a + ridge)
+        E = targets - rotated.Z @ W.T
+        value = -(E.square().sum() + ridge * W.square().sum()) / 2
+    else:
+        rotated = basis(space.Z, space.Z.dtype)
+        head = problem(rotated, y, n_outputs, ridge)
+        zero = head.Z.new_zeros(n_outputs, head.Z.shape[1])
+        Theta = head.solve(zero if warm is None else warm.alpha.T @ head.Z, tolerance)
+        E, W = head.Y - head.probabilities(Theta), Theta[:, :-1]
+        value, again = head.value(Theta), Warm(ridge, E / ridge)
+
+    def slope() -> Tensor:
+        return rotated.lift(E @ W)
+
+    if space.Z.requires_grad:
+        value = value + along(space.Z, slope())
+    return Loss(value, again, slope)

@@ -22,12 +22,14 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
-from augury.curvature.catalog import STRUCTURES
+from augury.curvature.dense import Diag, Full
+from augury.curvature.kron import Kron
 from augury.curvature.structure import Collected, Statistics, Structure, added
 from augury.curvature.tape import Tape, covered_layers, record
-from augury.evidence.likelihood import OUTPUTS, Likelihood
+from augury.evidence.likelihoods import OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
 
+STRUCTURES: dict[str, type[Structure]] = {"kron": Kron, "diag": Diag, "full": Full}
 Batches = Iterable[tuple[Tensor, Tensor]]
 
 

@@ -30,11 +30,9 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
-from augury.curvature.ntk import Kernel, Precisions, Subset, log_det, refuse_dropout
-from augury.curvature.ntk_exact import Exact
-from augury.curvature.ntk_reduced import Reduced
+from augury.curvature.ntk import Exact, Kernel, Precisions, Reduced, Subset, log_det, refuse_dropout
 from augury.curvature.tape import record, refuse_batch_coupling
-from augury.evidence.likelihood import Likelihood
+from augury.evidence.likelihoods import Likelihood
 from augury.models.orbit import OrbitAverage
 
 KERNELS = ("auto", "exact", "reduced")

@@ -1,6 +1,6 @@
 """A policy as albumentations code: numpy images, OpenCV's warp."""
 
-from augury.export.parts import (
+from augury.export.code import (
     AFFINE_NOTES,
     BLUR_NOTE,
     COLOR_NOTE,

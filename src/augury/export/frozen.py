@@ -15,10 +15,8 @@ from torch import Tensor, nn
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.affine_matrices import affine_matrices
 from augury.transforms.base import Transform
-from augury.transforms.compose import Compose
-from augury.transforms.correlated import Correlated
-from augury.transforms.finite_group import FiniteGroup, leave_weight
-from augury.transforms.identity import Identity
+from augury.transforms.compose import Compose, Correlated, Identity
+from augury.transforms.finite_groups import FiniteGroup, leave_weight
 from augury.transforms.points3d import Rotation3d
 from augury.transforms.signal1d import Signal1d
 

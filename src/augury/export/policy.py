@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from augury.core.errors import InputError
 from augury.core.files import write_text
-from augury.records import Invariance, Record, Width
+from augury.records.results import Invariance, Record, Width
 
 if TYPE_CHECKING:
     from augury.transforms.base import Transform
@@ -77,7 +77,7 @@ class Policy(Record):
             The record.
         """
         if Path(path).is_dir():
-            from augury.export.run import policy_of_run
+            from augury.export.card import policy_of_run
 
             return policy_of_run(path)
         try:
@@ -145,8 +145,8 @@ class Policy(Record):
         Transform
             With the widths set.
         """
-        from augury.transforms.catalog import build
-        from augury.transforms.identity import Identity
+        from augury.transforms.compose import Identity
+        from augury.transforms.vocabulary import build
 
         if not self.widths:
             return Identity()

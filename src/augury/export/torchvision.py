@@ -5,13 +5,14 @@ several generators. `perspective` takes the eight coefficients of a map from out
 at 0.5, 1.5, ...: with the last two at 0 that is any affine map, for tensors and for PIL images alike.
 """
 
-from augury.export.parts import (
+from augury.export.code import (
     AFFINE_NOTES,
     BLUR_NOTE,
     COLOR_NOTE,
     FINITE_NOTE,
     Code,
     Ranges,
+    color_function,
     generators,
     header,
     listed,
@@ -21,7 +22,6 @@ from augury.export.parts import (
     table,
 )
 from augury.export.policy import Policy
-from augury.export.torch_color import color_function
 
 EXACT = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
 Coordinates are those of a square as long as the image's shorter side, from -1 to 1; outside the image is 0.

@@ -18,12 +18,11 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from augury.methods.optimizers import for_weights, for_widths
+from augury.config.learn import LearnConfig
 from augury.models.orbit import OrbitAverage
-from augury.training.config import LearnConfig
 from augury.training.evaluate import LOSSES
 from augury.training.learner import Learner
-from augury.training.schedule import Cosine
+from augury.training.optimizers import Cosine, for_weights, for_widths
 from augury.transforms.base import Transform
 
 

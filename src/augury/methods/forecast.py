@@ -16,13 +16,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.methods.prepare import Prepared, prepare
-from augury.records import Record
-from augury.training.batches import Batches
-from augury.training.config import DEFAULT_METHOD, LearnConfig
+from augury.records.results import Record
+from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.evaluate import outputs_of
 from augury.training.learner import LOG_EVIDENCE
-from augury.training.streams import own_global_stream, streams
 from augury.transforms.base import Transform
 
 STEPS = 5

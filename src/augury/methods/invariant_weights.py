@@ -27,20 +27,17 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import LIKELIHOODS
-from augury.evidence.natural import NaturalAscent
-from augury.evidence.posterior import OutputPosterior
-from augury.methods.guessing import sober
-from augury.methods.interval import judged
-from augury.methods.optimizers import rprop_for_widths
+from augury.evidence.posterior import NaturalAscent, OutputPosterior
+from augury.methods.widths import judged, sober
 from augury.models.shallow import Shallow
 from augury.models.shallow_orbit import ShallowOrbit
 from augury.training.batches import Batches
-from augury.training.config import LearnConfig
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner, widths_of
-from augury.training.schedule import Cosine
+from augury.training.optimizers import Cosine, rprop_for_widths
 from augury.transforms.base import Transform
 
 ENOUGH = 0.002

@@ -8,13 +8,13 @@ from typing import Any
 
 from torch import nn
 
+from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, prepare
 from augury.models.orbit import OrbitAverage
 from augury.models.shallow_orbit import ShallowOrbit
 from augury.models.weight_tied import WeightTied
-from augury.records import Invariance
-from augury.training.config import DEFAULT_METHOD, LearnConfig
+from augury.records.results import Invariance
 from augury.training.exhibit import leave_exhibits
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, together
@@ -62,7 +62,7 @@ def learn(
     model
         A network's name, or a module of your own (trained in place); chosen by the kind of data unless told.
     method
-        A key of `augury.methods.catalog.METHODS`.
+        A key of `augury.methods.registry.METHODS`.
     transform
         A transformation of your own; made from the setting `generators` unless told.
     run

@@ -1,28 +1,91 @@
-"""LILA: learn invariances by the differentiable Laplace marginal likelihood (paper A, Eqs. 8-16).
+"""What methods with a prior share: weights by their posterior mode, and now and then a step up the evidence.
+
+LILA: learn invariances by the differentiable Laplace marginal likelihood (paper A, Eqs. 8-16).
 
 every step            theta down  1/B sum_b -log p(y_b | f_hat(x_b)) + delta |theta|^2 / 2N,   eta held fixed
 every few epochs      factors of the curvature from a sample of the data;
 delta (and sigma in regression) up the evidence, in closed form;
 eta up the evidence, several mini-batch steps on the same factors
 in the end            the epoch with the best evidence; each width with an interval and a verdict
+
+The ablation of paper A's related work: the marginal likelihood of the last layer only (Schwoebel et al., 2022).
+
+The same steps as LILA, with a posterior over the last layer's weights alone; every other weight is a point. Cheap, and
+known to fail where the features below can absorb what the evidence should decide.
+
+From the settings of a run to its evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from augury.methods.evidence_settings import AnyEvidence, make_evidence
-from augury.methods.guessing import sober
-from augury.methods.interval import judged
-from augury.methods.optimizers import for_weights
-from augury.methods.with_evidence import WithEvidence
+from augury.config.learn import LearnConfig
+from augury.core.errors import InputError
+from augury.curvature.tape import last_layer
+from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
+from augury.methods.widths import judged, sober
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
-from augury.training.config import LearnConfig
-from augury.training.learner import Findings
-from augury.training.schedule import Cosine
+from augury.training.learner import Findings, Learner
+from augury.training.optimizers import Cosine, for_weights
 from augury.transforms.base import Transform
+
+
+class WithEvidence(Learner):
+    """Keeps the books of a learner whose prior, and whatever else `evidence` moves, is learned by the evidence."""
+
+    config: LearnConfig
+    """The settings."""
+    weights: torch.optim.Optimizer
+    """For the weights."""
+    cosines: list[Cosine]
+    """For every optimiser that has a schedule."""
+    evidence: AnyEvidence | None
+    """None where nothing Bayesian is done."""
+
+    def take_step(self, loss: Tensor) -> float:
+        """Take one step on the weights, down the loss and the prior."""
+        self.weights.zero_grad()
+        loss.backward()
+        if self.evidence is not None:
+            self.evidence.add_prior_gradient()
+        self.weights.step()
+        return loss.item()
+
+    def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
+        """Climb the evidence, where it is time to."""
+        diagnostics: dict[str, float] = {}
+        if self.evidence is not None:
+            for _ in range(self.config.climbs(epoch, batches.N)):
+                diagnostics = self.evidence.step(batches(rng), rng)
+        return diagnostics
+
+    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """Return the optimisers."""
+        if self.evidence is None:
+            return {"weights": self.weights}
+        widths = {"widths": self.evidence.eta_optimizer} if self.evidence.eta else {}
+        return {"weights": self.weights, **widths, "prior": self.evidence.delta_optimizer}
+
+    def schedules(self) -> Sequence[Cosine]:
+        """Return the schedules."""
+        return self.cosines
+
+    def modules(self) -> Mapping[str, nn.Module]:
+        """Return the model, and the likelihood where there is one."""
+        likelihood = {} if self.evidence is None else {"likelihood": self.evidence.likelihood}
+        return {"model": self.model, **likelihood}
+
+    def extra_state(self) -> dict[str, Tensor]:
+        """Return the prior precision, where it is learned."""
+        return {} if self.evidence is None else self.evidence.state()
+
+    def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take the prior precision back."""
+        if self.evidence is not None:
+            self.evidence.load_state(state)
 
 
 class Lila(WithEvidence):
@@ -63,3 +126,60 @@ class Lila(WithEvidence):
         found = Findings(widths, self.evidence.value(batches(), rng))
         # The bound by the NTK is loose: that it is below a guess says nothing.
         return found if self.config.evidence == "ntk" else sober(found, batches.y)
+
+
+class LastLayer(Lila):
+    """LILA with a Bayesian last layer; the other weights have the given weight decay instead of a prior."""
+
+    def __init__(
+        self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int, example: Tensor
+    ) -> None:
+        super().__init__(net, transform, config, task, N, only=[last_layer(net, example)])
+        assert isinstance(self.evidence, Evidence)  # make_evidence refuses the bound with `only`
+        bayesian = {p for block in self.evidence.laplace.structure.blocks for p in block.parameters}
+        others = [p for p in net.parameters() if p.requires_grad and p not in bayesian]
+        for group in self.weights.param_groups:
+            group["params"] = [p for p in group["params"] if p in bayesian]
+        self.weights.add_param_group({"params": others, "weight_decay": config.weight_decay})
+        self.cosines[0] = Cosine(self.weights, config.rate_end)
+
+
+def make_evidence(
+    model: OrbitAverage, config: LearnConfig, task: str, N: int, only: Sequence[str] | None = None
+) -> AnyEvidence:
+    """Return the evidence that the settings describe."""
+    if config.evidence == "ntk":
+        if only is not None:
+            raise InputError(
+                "evidence='ntk' has no last-layer form; take evidence='laplace' with this method."
+            )
+        return NtkEvidence(
+            model,
+            N,
+            task,
+            delta=config.delta,
+            eta_rate=config.eta_rate,
+            eta_steps=config.eta_steps,
+            eta_images=config.eta_images,
+            samples=config.evidence_samples or None,
+            batchnorm=config.batchnorm,
+        )
+    return Evidence(
+        model,
+        N,
+        task,
+        structure=config.structure,
+        output=config.output,
+        prior=config.prior,
+        positions=config.positions,
+        only=only,
+        delta=config.delta,
+        delta_rate=config.delta_rate,
+        delta_steps=config.delta_steps,
+        eta_rate=config.eta_rate,
+        eta_steps=config.eta_steps,
+        images=config.evidence_images,
+        eta_images=config.eta_images,
+        samples=config.evidence_samples or None,
+        batchnorm=config.batchnorm,
+    )

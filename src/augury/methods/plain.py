@@ -9,18 +9,16 @@ fixed weight decay, and any network will do.
 import torch
 from torch import Tensor, nn
 
-from augury.methods.evidence_settings import make_evidence
-from augury.methods.optimizers import for_weights
-from augury.methods.with_evidence import WithEvidence
+from augury.config.learn import LearnConfig
+from augury.methods.lila import WithEvidence, make_evidence
 from augury.models.orbit import OrbitAverage
-from augury.records import Width
+from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.config import LearnConfig
 from augury.training.evaluate import LOSSES
 from augury.training.learner import Findings
-from augury.training.schedule import Cosine
+from augury.training.optimizers import Cosine, for_weights
 from augury.transforms.base import Transform
-from augury.transforms.identity import Identity
+from augury.transforms.compose import Identity
 
 
 class Plain(WithEvidence):

@@ -21,11 +21,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.evidence.invariance import gradient_of_largest, logit_error, similarity
-from augury.methods.given import GivenTransform, moving_views
+from augury.methods.fixed_transform import GivenTransform, moving_views
 from augury.training.batches import Batches
-from augury.training.config import LearnConfig
 from augury.training.learner import Findings
 from augury.transforms.base import Transform
 

@@ -1,72 +1,76 @@
-"""Encoders for a `HyperExtractor`, by name: paper C's single convolution, its ResNet-18, and narrower ones.
+"""Encoders for a `HyperExtractor`: paper C's single convolution, and the residual networks of He et al. (2016).
 
-    conv16      conv 5 C->16, stride 2, BatchNorm, ReLU, flatten: 2,304 features for 28 x 28
-    resnet18    He et al. (2016): stem, four stages of two blocks, mean over positions: 512 features
-                its generator holds 64 numbers for each of 11 million weights: 2.9 GB, and 8.6 GB more under Adam
-    resnet10_*  one block per stage, narrower: what two cores can train
-
-Nothing here loads torch until an encoder is built, so that the command line can list them at once.
+Below 96 pixels the stem of a ResNet is a 3 x 3 convolution of stride 1 without pooling, as is usual for small images.
+The first weights of convolutions do not matter here (an extractor generates them), so they are left as He would.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from augury.core.errors import InputError, choose
+from augury.models.layers import bare, he_normal_
 
-if TYPE_CHECKING:
-    import torch
-
-Shape = tuple[int, int, int]
-Make = Callable[[Shape, "torch.Generator"], "torch.nn.Module"]
+LARGE = 96
+"""Side in pixels from which a ResNet has its large stem."""
 
 
-def _shallow(shape: Shape, rng: "torch.Generator") -> "torch.nn.Module":
-    from augury.models.encoder_nets import Shallow
-
-    return Shallow(shape[0], rng)
-
-
-def _resnet(width: int, blocks: int) -> Make:
-    def make(shape: Shape, rng: "torch.Generator") -> "torch.nn.Module":
-        from augury.models.encoder_nets import ResNet
-
-        return ResNet(shape, rng, width, blocks)
-
-    return make
+def conv(
+    n_in: int, n_out: int, kernel: int, rng: torch.Generator, stride: int = 1, padding: int = 0
+) -> nn.Conv2d:
+    """Return a convolution without bias, filled by He's rule."""
+    layer = bare(nn.Conv2d, n_in, n_out, kernel, stride=stride, padding=padding, bias=False)
+    he_normal_(layer.weight, rng)
+    return layer
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """One row of the table."""
+class Shallow(nn.Sequential):
+    """Paper C's extractor of the synthetic experiments."""
 
-    description: str
-    """What it is."""
-    d_h: int
-    """Hidden units of the generator that suits it."""
-    smallest: int
-    """Fewest pixels a side."""
-    make: Make
-    """Builds it for images of a shape."""
-
-
-ENCODERS: dict[str, Encoder] = {
-    "conv16": Encoder("one convolution with 16 filters (paper C)", 40, 5, _shallow),
-    "resnet10_8": Encoder("ResNet-10, 8 to 64 channels", 64, 8, _resnet(8, 1)),
-    "resnet10_16": Encoder("ResNet-10, 16 to 128 channels", 64, 8, _resnet(16, 1)),
-    "resnet18_16": Encoder("ResNet-18, 16 to 128 channels", 64, 8, _resnet(16, 2)),
-    "resnet18": Encoder("ResNet-18, 64 to 512 channels (paper C)", 64, 8, _resnet(64, 2)),
-}
-"""Every encoder by its name."""
-
-
-def build(name: str, input_shape: Sequence[int], rng: "torch.Generator") -> "torch.nn.Module":
-    """Build an encoder by its name."""
-    row = ENCODERS[choose("encoder", name, ENCODERS)]
-    if len(input_shape) != 3 or min(input_shape[1:]) < row.smallest:
-        raise InputError(
-            f"encoder '{name}' takes images [C, H, W] of at least {row.smallest} x {row.smallest} pixels; "
-            f"got inputs of shape {list(input_shape)}."
+    def __init__(self, channels: int, rng: torch.Generator, filters: int = 16) -> None:
+        super().__init__(
+            conv(channels, filters, 5, rng, stride=2), nn.BatchNorm2d(filters), nn.ReLU(), nn.Flatten()
         )
-    channels, H, W = input_shape
-    return row.make((channels, H, W), rng)
+
+
+class Block(nn.Module):
+    """relu(shortcut(x) + bn(conv(relu(bn(conv(x)))))): the basic block of He et al. (2016)."""
+
+    def __init__(self, n_in: int, n_out: int, stride: int, rng: torch.Generator) -> None:
+        super().__init__()
+        self.conv1, self.norm1 = conv(n_in, n_out, 3, rng, stride, 1), nn.BatchNorm2d(n_out)
+        self.conv2, self.norm2 = conv(n_out, n_out, 3, rng, 1, 1), nn.BatchNorm2d(n_out)
+        same = n_in == n_out and stride == 1
+        self.shortcut = (
+            nn.Identity() if same else nn.Sequential(conv(n_in, n_out, 1, rng, stride), nn.BatchNorm2d(n_out))
+        )
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        """Return the block's output."""
+        h = torch.relu(self.norm1(self.conv1(x)))
+        return torch.relu(self.shortcut(x) + self.norm2(self.conv2(h)))
+
+
+class ResNet(nn.Sequential):
+    """Stem, four stages that double the channels and halve the side, mean over positions."""
+
+    def __init__(
+        self, input_shape: tuple[int, ...], rng: torch.Generator, width: int = 64, blocks: int = 2
+    ) -> None:
+        channels, *sides = input_shape
+        if min(sides) >= LARGE:
+            stem = [
+                conv(channels, width, 7, rng, 2, 3),
+                nn.BatchNorm2d(width),
+                nn.ReLU(),
+                nn.MaxPool2d(3, 2, 1),
+            ]
+        else:
+            stem = [conv(channels, width, 3, rng, 1, 1), nn.BatchNorm2d(width), nn.ReLU()]
+        stages: list[nn.Module] = []
+        n_in = width
+        for stage in range(4):
+            n_out = width * 2**stage
+            for block in range(blocks):
+                stages.append(Block(n_in, n_out, 2 if stage and not block else 1, rng))
+                n_in = n_out
+        super().__init__(*stem, *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten())

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.models.norms import BATCH_NORMS, BatchNorm
+from augury.models.batchnorm import BATCH_NORMS, BatchNorm
 
 Moments = tuple[Tensor, Tensor]
 """Mean and variance of every channel."""

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from augury.core.errors import InputError
 from augury.models.layers import bare
-from augury.transforms.blur import blur as diffuse
+from augury.transforms.color import blur as diffuse
 
 
 class Shallow(nn.Module, ABC):
@@ -154,7 +154,7 @@ class Relu(Shallow):
         return a.relu() * self.alpha
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the outputs; the inputs are blurred instead of the filters, so that the layers are called as they are."""
+        """Return the outputs; the inputs are blurred instead of the filters, so that the layers stay as they are."""
         return self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from augury.core.errors import InputError
 from augury.transforms.base import Transform
-from augury.transforms.finite_group import FiniteGroup
+from augury.transforms.finite_groups import FiniteGroup
 
 
 class WeightTied(nn.Module):

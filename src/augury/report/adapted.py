@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from augury.report.bars import Bar, bar_list
-from augury.report.plots import Line, Plot, draw
+from augury.report.numbers import number, percent, seconds
+from augury.report.plots import Bar, Line, Plot, bar_list, draw
 from augury.report.read import Adapted
-from augury.report.words import number, percent, seconds
 
 TERMS = {
     "risk": "training loss",

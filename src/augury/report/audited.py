@@ -6,13 +6,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from augury.audit.verdict import LIMITS
-from augury.records import Audit, Measure, Scores
-from augury.report.bars import Bar, bar_list
+from augury.config.audit import LIMITS
+from augury.records.results import Audit, Measure, Scores
+from augury.report.numbers import NOTHING, UNITS, amount, number, percent, seconds
 from augury.report.pictures import Sheets, frame
-from augury.report.plots import Line, Plot, draw, legend
+from augury.report.plots import Bar, Line, Plot, bar_list, draw, legend
 from augury.report.read import Audited
-from augury.report.words import NOTHING, UNITS, amount, number, percent, seconds
 
 TONES = {
     "genuine": "good",

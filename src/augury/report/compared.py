@@ -1,15 +1,16 @@
-"""The page of several runs side by side."""
+"""The page of several runs side by side.
+
+Several runs side by side: tables, JSON, and what must be said before comparing.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
-from augury.records import Width
-from augury.report.bars import Bar, bar_list, scale_end, width_bar
-from augury.report.plots import Line, draw, legend
-from augury.report.progress import Series, curve_plots, width_plot
-from augury.report.read import Found, Run
-from augury.report.tables import named, remarks, tables
-from augury.report.words import either_way, percent
+from augury.records.results import Width
+from augury.report.curves import Series, curve_plots, width_plot
+from augury.report.numbers import NOTHING, either_way, number, percent, seconds
+from augury.report.plots import Bar, Line, bar_list, draw, legend, scale_end, width_bar
+from augury.report.read import Adapted, Audited, Found, Run
 
 
 def compared_page(found: Sequence[Found]) -> dict[str, Any]:
@@ -65,3 +66,143 @@ def _trajectories(series: Sequence[Series], runs: Sequence[tuple[str, Run]]) -> 
         if lines:
             out.append((name, width_plot(name, lines, unit)))
     return out
+
+
+Table = tuple[str, list[str], list[list[str]]]
+"""A title, the heads of the columns, and the rows."""
+
+
+def named(found: Sequence[Found]) -> list[str]:
+    """Return a name for each: its folder's, or its path where two folders have one name."""
+    names = [one.name for one in found]
+    return [name if names.count(name) == 1 else str(one.path) for one, name in zip(found, names, strict=True)]
+
+
+def tables(found: Sequence[Found]) -> list[Table]:
+    """Return a table for each kind of thing that was found: a column for each, a row for each figure."""
+    names = dict(zip(map(id, found), named(found), strict=True))
+    kinds = (
+        ("What was learned", Run, _learned_rows),
+        ("Audits", Audited, _audit_rows),
+        ("Adaptations", Adapted, _adapted_rows),
+    )
+    out: list[Table] = []
+    for title, kind, rows in kinds:
+        some: list[Any] = [one for one in found if isinstance(one, kind)]
+        if some:
+            out.append((title, ["", *(names[id(one)] for one in some)], rows(some)))
+    return out
+
+
+def _learned_rows(runs: list[Run]) -> list[list[str]]:
+    widths = list(dict.fromkeys(n for r in runs if r.invariance for n in r.invariance.widths))
+    rows = [
+        ["method", *(str(r.config.get("method")) for r in runs)],
+        ["network", *(str(r.config.get("model")) for r in runs)],
+        ["data", *(str(r.config.get("data", {}).get("source", NOTHING)) for r in runs)],
+        ["training examples", *(f"{r.config.get('data', {}).get('train', 0):,}" for r in runs)],
+        ["epochs done", *(f"{len(r.rows)} of {r.config.get('epochs')}" for r in runs)],
+    ]
+    rows += [[name, *(_width(r, name) for r in runs)] for name in widths]
+    figures = {
+        "test accuracy": lambda i: percent(i.test_accuracy),
+        "test error (RMSE)": lambda i: number(i.test_error, 4),
+        "log evidence": lambda i: number(i.log_evidence, 4),
+        "log evidence without": lambda i: number(i.log_evidence_without, 4),
+        "training time": lambda i: seconds(i.seconds),
+    }
+    for name, write in figures.items():
+        row = [NOTHING if r.invariance is None else write(r.invariance) for r in runs]
+        if any(cell != NOTHING for cell in row):
+            rows.append([name, *row])
+    return rows
+
+
+def _width(run: Run, name: str) -> str:
+    width = None if run.invariance is None else run.invariance.widths.get(name)
+    if width is None:
+        return NOTHING
+    planted = "" if width.planted is None else f", planted {either_way(width.planted, width.unit)}"
+    return f"{either_way(width.value, width.unit)} ({width.verdict}{planted})"
+
+
+def _audit_rows(audits: list[Audited]) -> list[list[str]]:
+    figures = {
+        "model": lambda a: a.model,
+        "data": lambda a: a.data,
+        "inputs": lambda a: f"{a.images:,}",
+        "asked about": lambda a: a.group,
+        "verdict": lambda a: a.verdict,
+        "LI": lambda a: number(a.LI.value),
+        "LI relative": lambda a: number(a.LI_relative),
+        "DI": lambda a: NOTHING if a.DI is None else number(a.DI.value),
+        "SI": lambda a: NOTHING if a.SI is None else number(a.SI.value),
+        "agreement": lambda a: NOTHING if a.agreement is None else percent(a.agreement.value),
+        "accuracy": lambda a: percent(a.accuracy),
+        "accuracy on views": lambda a: percent(a.accuracy_moved),
+    }
+    return [[name, *(write(one.audit) for one in audits)] for name, write in figures.items()]
+
+
+def _adapted_rows(found: list[Adapted]) -> list[list[str]]:
+    groups = list(dict.fromkeys(name for one in found for name in one.values.get("descriptor", {})))
+    rows = [
+        ["data", *(str(one.values.get("data", NOTHING)) for one in found)],
+        ["extractor", *(str(one.values.get("extractor", NOTHING)) for one in found)],
+    ]
+    rows += [
+        [name, *(number(one.values.get("descriptor", {}).get(name)) for one in found)] for name in groups
+    ]
+    rows.append(["score", *(_score(one.values) for one in found)])
+    rows.append(["bound", *(number(one.values.get("bound", {}).get("total")) for one in found)])
+    rows.append(["time", *(seconds(one.values.get("seconds")) for one in found)])
+    return rows
+
+
+def _score(values: dict[str, Any]) -> str:
+    name = values.get("score_name", "accuracy")
+    score = values.get("score")
+    return f"{percent(score) if name == 'accuracy' else number(score)} {name} ({values.get('scored_on', 'test')})"
+
+
+def remarks(found: Sequence[Found]) -> list[str]:
+    """Say what must be known before these are compared."""
+    runs = [one for one in found if isinstance(one, Run)]
+    audits = [one.audit for one in found if isinstance(one, Audited)]
+    said = []
+    if len({str(r.config.get("data", {}).get("fingerprint")) for r in runs}) > 1:
+        said.append(
+            "These runs did not learn from the same data: their evidence cannot be compared, "
+            "nor, as a rule, their accuracy."
+        )
+    ways = {
+        tuple(str(r.config.get(k)) for k in ("evidence", "structure", "output", "positions")) for r in runs
+    }
+    if len(ways) > 1:
+        said.append("These runs approximate the evidence in different ways: its values cannot be compared.")
+    said += [f"{r.name} has not ended." for r in runs if r.invariance is None]
+    if len({a.group for a in audits}) > 1:
+        said.append("These audits ask about different transformations.")
+    if len({a.data for a in audits}) > 1:
+        said.append("These audits ask on different data.")
+    return said
+
+
+def as_object(found: Sequence[Found]) -> dict[str, Any]:
+    """Return what was found as plain data."""
+    return {
+        "runs": [
+            {"name": name, "path": str(one.path), **_object(one)}
+            for one, name in zip(found, named(found), strict=True)
+        ],
+        "remarks": remarks(found),
+    }
+
+
+def _object(one: Found) -> dict[str, Any]:
+    if isinstance(one, Audited):
+        return {"kind": "audit", "record": one.audit.to_json()}
+    if isinstance(one, Adapted):
+        return {"kind": "adaptation", "record": one.values}
+    record = None if one.invariance is None else one.invariance.to_json()
+    return {"kind": "learned", "record": record, "settings": one.config, "epochs_done": len(one.rows)}

@@ -1,16 +1,21 @@
-"""The page of a learned run."""
+"""The page of a learned run.
 
+Settings, and how to do it again.
+"""
+
+import json
 from typing import Any
 
-from augury.report.answer import asides, headline, rows, scores
-from augury.report.errors import confusion, mistakes, scatter
+from augury.config.learn import LearnConfig
+from augury.core.errors import AuguryError
+from augury.report.confusion import confusion, mistakes, scatter
+from augury.report.curves import run_curves, table, width_plots
+from augury.report.headline import asides, headline, rows, scores
+from augury.report.numbers import seconds
 from augury.report.orbit import orbit_data, strip, word
 from augury.report.pictures import Sheets
 from augury.report.plots import draw, legend
-from augury.report.progress import run_curves, table, width_plots
 from augury.report.read import Run
-from augury.report.settings import facts, in_python, shown
-from augury.report.words import seconds
 
 NOT_DRAWN = {
     "features": "The inputs are lists of numbers without a picture, so there is nothing to draw here.",
@@ -97,3 +102,53 @@ def _confusions(run: Run) -> list[Any]:
         return []
     plain = None if run.baseline is None else confusion("plain", run.baseline.exhibits)
     return [own] if plain is None else [own, plain]
+
+
+def changed(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that are not the defaults of their method and network."""
+    own = {key: value for key, value in config.items() if key != "data"}
+    try:
+        usual = LearnConfig.for_method(own.get("method", ""), model=own.get("model")).to_json()
+    except AuguryError:
+        return own
+    usual = json.loads(json.dumps(usual))
+    return {key: value for key, value in own.items() if key not in usual or usual[key] != value}
+
+
+def in_python(run: Run) -> str:
+    """Return the call that repeats a run which was not started from the command line."""
+    config = run.config
+    extra = {k: v for k, v in changed(config).items() if k not in ("method", "model")}
+    source = config.get("data", {}).get("source", "data")
+    model = config.get("model")
+    lines = [
+        f"data,  # {source}",
+        f"model={'net' if model == 'custom' else repr(model)},",
+        f"method={config.get('method')!r},",
+        *(f"{name}={value!r}," for name, value in extra.items()),
+    ]
+    return "import augury\n\naugury.learn(\n" + "".join(f"    {line}\n" for line in lines) + ")"
+
+
+def shown(config: dict[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return settings as text: those that were changed, and all others."""
+    new = changed(config)
+    own = {key: _text(value) for key, value in config.items() if key != "data"}
+    return [(k, v) for k, v in own.items() if k in new], [(k, v) for k, v in own.items() if k not in new]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def facts(run: Run) -> list[tuple[str, str]]:
+    """Return where the data came from and what the run was made with."""
+    data = run.config.get("data", {})
+    rows = [
+        ("data", str(data.get("source", "unknown"))),
+        ("training examples", f"{data.get('train', 0):,}"),
+        ("test examples", f"{data.get('test', 0):,}"),
+        ("one input", " × ".join(map(str, data.get("input_shape", [])))),
+        ("fingerprint of the data", str(data.get("fingerprint", ""))),
+    ]
+    return rows + [(key, _text(value)) for key, value in run.command.items() if key != "command"]

@@ -5,11 +5,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from augury.exhibits import Answers, Exhibits, Route
-from augury.report.axes import Number
+from augury.records.exhibits import Answers, Exhibits, Route
+from augury.report.numbers import Number, amount, either_way, number
 from augury.report.pictures import Sheets, backdrop, frame, path
 from augury.report.read import Run
-from augury.report.words import amount, either_way, number
 
 
 def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:

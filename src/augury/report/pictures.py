@@ -7,7 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from augury.core.errors import RunError
-from augury.exhibits import BOX, VIEWS, Gallery
+from augury.records.exhibits import BOX, VIEWS, Gallery
 
 TYPES = {".png": "image/png", ".jpg": "image/jpeg"}
 BUDGET = 5_500_000

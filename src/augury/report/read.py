@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from augury.core.errors import InputError, RunError
-from augury.exhibits import AUDIT, BESIDE, EXHIBITS, VIEWS, WORST, Answers, Exhibits, Gallery
-from augury.records import Audit, Invariance
+from augury.records.exhibits import AUDIT, BESIDE, EXHIBITS, VIEWS, WORST, Answers, Exhibits, Gallery
+from augury.records.results import Audit, Invariance
 from augury.training.run_folder import BASELINE, COMMAND, CONFIG, INVARIANCE, RunFolder
 
 ADAPTATION = "adaptation.json"
@@ -68,7 +68,7 @@ class Adapted:
     path: Path
     """Its folder."""
     values: dict[str, Any]
-    """The record as JSON: `augury.adaptation.Adaptation`."""
+    """The record as JSON: `augury.records.results.Adaptation`."""
     command: dict[str, Any]
     """How it was started, and where."""
 

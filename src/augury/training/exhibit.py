@@ -1,9 +1,20 @@
 """Writes what a run leaves to be looked at: draws, orbits with the model's answers, and its errors.
 
 The examples are drawn by a fixed seed, from different classes where there are some, and never by how well they look.
+
+Ways through the orbit of an input, for a person to walk along: one width after the other, then all together.
+
+A route along one width leaves the others at zero and goes beyond what was learned, up to twice as far, so that one
+sees where the model's answer breaks; angles make the full turn. A finite group shows its elements. All widths
+together stay inside the learned distribution, on the closed curve
+
+    eps_k(t) = sin(2 pi (m_k t + k / K)),   m_k = 1, 2, 1, 2, ...,   0 <= t < 1.
 """
 
 import json
+import math
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,14 +23,15 @@ from torch import Tensor, nn
 
 from augury.core.files import write_text
 from augury.core.rng import generator
+from augury.core.units import Unit, WidthSpec
 from augury.data.dataset import Dataset
-from augury.exhibits import BESIDE, EXHIBITS, VIEWS, Answers, Example, Exhibits, Route
-from augury.records import Record
+from augury.records.exhibits import BESIDE, EXHIBITS, VIEWS, Answers, Example, Exhibits, Route
+from augury.records.results import Record
 from augury.training.evaluate import outputs_of
 from augury.training.frames import Painter, dots_behind
-from augury.training.routes import Walk, walks
-from augury.transforms.base import Transform
-from augury.transforms.noise import independent
+from augury.transforms.base import Transform, independent
+from augury.transforms.compose import Compose, Correlated
+from augury.transforms.finite_groups import FiniteGroup
 
 SHOWN, DRAWS = 5, 9
 """Examples, and draws from the learned distribution for each."""
@@ -110,6 +122,22 @@ def _draws(transform: Transform, x: Tensor) -> Tensor:
     return torch.cat([x[:, None], transform.act(x, eps)], dim=1)
 
 
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A route with the moved inputs."""
+
+    name: str
+    """The width, or `TOGETHER`."""
+    unit: str
+    """Its unit."""
+    at: tuple[float, ...]
+    """Where each step is."""
+    learned: float | None
+    """The learned width; None where all move together."""
+    views: Float[Tensor, "B S ..."]
+    """The inputs at each step."""
+
+
 def _answers(name: str, model: nn.Module, found: list[Walk], y: Tensor, task: str) -> Answers:
     """Ask a model at every step of every route."""
     spoken = [outputs_of(model, w.views.flatten(0, 1), CHUNK).unflatten(0, w.views.shape[:2]) for w in found]
@@ -148,3 +176,87 @@ def _errors(data: Dataset, outputs: Tensor | None) -> dict:
     ]
     whole = tuple(counts.tolist()) if C <= CLASSES else ()
     return {"tested": len(outputs), "confusion": whole, "confused": tuple(mistakes)}
+
+
+STEPS = 25
+"""Frames of a route: odd, so that the input itself is one of them; steps of 15 degrees for a full turn."""
+WIDTHS = 2
+"""Widths that get a route of their own, the largest ones."""
+NEAR = 0.25
+"""Smallest reach of a route, as eta: an eighth of the image, a factor of 1.28."""
+TOGETHER = "all widths together"
+ELEMENT = "element"
+"""Unit of a route through a finite group."""
+
+
+def walks(transform: Transform, x: Float[Tensor, "B ..."]) -> list[Walk]:
+    """Return the routes worth walking through the orbits of some inputs."""
+    with torch.no_grad():
+        entries = _entries(transform)
+        plain = [entry for entry in entries if _has_own_noise(entry.part)]
+        largest = sorted(plain, key=lambda entry: -entry.eta)[:WIDTHS]
+        found = [_alone(entry, x) for entry in largest]
+        if sum(entry.eta > 0 for entry in entries) > 1:
+            found.append(_together(transform, x))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    part: Transform
+    k: int
+    spec: WidthSpec
+    eta: float
+
+
+def _entries(transform: Transform) -> list[_Entry]:
+    """Return every width with the part of a composition that it belongs to."""
+    parts = list(transform.parts) if isinstance(transform, Compose) else [transform]
+    found = []
+    for part in parts:
+        assert isinstance(part, Transform)
+        etas = part.eta.detach().abs().tolist()
+        found += [_Entry(part, k, spec, etas[k]) for k, spec in enumerate(part.specs)]
+    return found
+
+
+def _has_own_noise(part: Transform) -> bool:
+    return isinstance(part, FiniteGroup) or part.noise_dim == len(part.specs)
+
+
+def _reach(spec: WidthSpec, eta: float) -> float:
+    return math.pi if spec.upper == math.pi else min(spec.upper, max(2 * eta, NEAR))
+
+
+def _alone(entry: _Entry, x: Tensor) -> Walk:
+    part, spec, learned = entry.part, entry.spec, entry.spec.unit.to_person(entry.eta)
+    if isinstance(part, FiniteGroup):
+        orbit = part.orbit(x)
+        return Walk(spec.name, ELEMENT, tuple(map(float, range(part.order))), learned, orbit)
+    if isinstance(part, Correlated):
+        part = part.transform
+    part, reach = deepcopy(part), _reach(spec, entry.eta)
+    part.set_widths({s.name: s.unit.to_person(0.0) for s in part.specs})
+    part.set_widths({spec.name: spec.unit.to_person(reach)})
+    first = 0.0 if spec.name in part.one_way else -1.0
+    t = torch.linspace(first, 1.0, STEPS, dtype=x.dtype, device=x.device)
+    eps = t.new_zeros(len(x), STEPS, part.noise_dim)
+    eps[:, :, entry.k] = t
+    at = tuple(signed(spec.unit, reach * step) for step in t.tolist())
+    return Walk(spec.name, spec.unit.symbol, at, learned, part.act(x, eps))
+
+
+def signed(unit: Unit, eta: float) -> float:
+    """Return how far a step of either direction goes, in a unit; the opposite of a factor is its inverse."""
+    size = unit.to_person(abs(eta))
+    if unit.symbol == "factor":
+        return round(size if eta >= 0 else 1 / size, 4)
+    return round(math.copysign(size, eta), 4) + 0.0
+
+
+def _together(transform: Transform, x: Tensor) -> Walk:
+    K = transform.noise_dim
+    t, k = torch.arange(STEPS, device=x.device)[:, None] / STEPS, torch.arange(K, device=x.device)
+    eps = torch.sin(2 * math.pi * ((1 + k % 2) * t + k / K)).to(x)
+    views = transform.act(x, eps.expand(len(x), STEPS, K))
+    return Walk(TOGETHER, "", tuple(map(float, range(1, STEPS + 1))), None, views)

@@ -15,7 +15,7 @@ from PIL import Image
 from torch import Tensor
 
 from augury.core.files import written_whole
-from augury.exhibits import BOX, Gallery
+from augury.records.exhibits import BOX, Gallery
 
 SIDE = 96
 """Largest side of a picture in pixels."""

@@ -19,9 +19,9 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from augury.models.orbit import OrbitAverage
-from augury.records import Width
+from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.schedule import Cosine
+from augury.training.optimizers import Cosine
 from augury.transforms.base import Transform
 
 LOG_EVIDENCE = "log_evidence"

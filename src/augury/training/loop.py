@@ -6,10 +6,21 @@
     restore the epoch with the best evidence; let the learner conclude; score the test set
 
 The test set is only ever scored, never trained on or chosen by.
+
+When to stop early: the widths and the evidence no longer move.
+
+Both jump about from epoch to epoch, so what is compared is the mean of the older half of a window of epochs
+with the mean of the newer half. Widths are compared as eta (radians, half image sizes, log-scales: numbers
+near 1), the evidence per training example (nats).
+
+Learning rates as a function of how much of the training is done, so that there is no state to keep.
+
+rate(t) = end + (start - end) (1 + cos(pi t)) / 2,   t from 0 to 1, set before every step (paper A)
 """
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,18 +28,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from augury.config.learn import LearnConfig
 from augury.core.errors import RunError
 from augury.data.dataset import Dataset
-from augury.training.batches import Batches
-from augury.training.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
-from augury.training.config import LearnConfig
+from augury.training.batches import Batches, own_global_stream, streams
+from augury.training.checkpoint import (
+    Best,
+    RunState,
+    has_checkpoint,
+    learned,
+    load_checkpoint,
+    put_back,
+    restore_learned,
+    save_checkpoint,
+    take,
+)
 from augury.training.evaluate import outputs_of, score, score_of
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder
-from augury.training.settled import settled
-from augury.training.snapshot import Best, RunState, learned, put_back, restore_learned, take
-from augury.training.streams import own_global_stream, streams
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,3 +207,24 @@ def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState) 
     scores = {} if outputs is None else score_of(outputs, data.y_test, data.task)
     learner.model.eval()
     return Fit(findings, scores, state.rows, epoch, seconds, outputs)
+
+
+def drift(values: Sequence[float]) -> float:
+    """Return how far the mean of the newer half lies from the mean of the older half."""
+    half = len(values) // 2
+    return abs(sum(values[-half:]) - sum(values[:half])) / half
+
+
+def settled(
+    etas: Sequence[Sequence[float]],
+    evidences: Sequence[float],
+    window: int,
+    eta_tolerance: float,
+    evidence_tolerance: float,
+) -> bool:
+    """Say whether every width and the evidence have come to rest."""
+    if window < 2 or len(etas) < window or 0 < len(evidences) < window:
+        return False
+    tracks = zip(*etas[-window:], strict=True)
+    at_rest = all(drift(track) <= eta_tolerance for track in tracks)
+    return at_rest and (not evidences or drift(evidences[-window:]) <= evidence_tolerance)

@@ -14,8 +14,8 @@ from typing import Any
 
 from augury.core.errors import InputError, RunError
 from augury.core.files import write_text
-from augury.exhibits import VIEWS
-from augury.records import Invariance
+from augury.records.exhibits import VIEWS
+from augury.records.results import Invariance
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint"
 MODEL, INVARIANCE, REPORT = "model.safetensors", "invariance.json", "report.html"

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from augury import __version__
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
-from augury.models.encoders import ENCODERS
-from augury.models.hyper import HyperExtractor
-from augury.records import Record
+from augury.models.hypernetwork import HyperExtractor
+from augury.models.networks import ENCODERS
+from augury.records.results import Record
 from augury.training.checkpoint import save_tensors
 
 EXTRACTOR = "extractor.safetensors"

@@ -10,17 +10,17 @@ from torch import nn
 
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
-from augury.models.catalog import NETWORKS
-from augury.models.catalog import build as build_net
+from augury.models.networks import NETWORKS
+from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
 from augury.models.shallow import Shallow
 from augury.models.shallow_orbit import ShallowOrbit
 from augury.models.weight_tied import exact_group, tie
-from augury.records import Record
+from augury.records.results import Record
 from augury.training.checkpoint import save_tensors
 from augury.training.run_folder import MODEL
 from augury.transforms.base import Transform
-from augury.transforms.catalog import build as build_transform
+from augury.transforms.vocabulary import build as build_transform
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,12 @@ A transformation of your own needs the list of its widths and `act`:
         def act(self, x, eps):
             factor = (eps[..., 0] * self.eta[0]).exp()
             return x[:, None] * factor[..., None, None]
+
+The only random lines of a transformation: eps uniform on [-1, 1]^K, in three ways.
+
+`independent` is the papers'. `stratified` cuts [-1, 1] into S cells and visits each cell once per image and
+dimension (a Latin hypercube): every draw is still uniform, so the orbit average stays unbiased, and its
+variance falls. `grid` is paper B's deterministic surrogate: equally spaced points of the cube, for small K.
 """
 
 import math
@@ -26,7 +32,6 @@ from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
 from augury.core.units import WidthSpec
-from augury.transforms.noise import SAMPLINGS, grid, independent, stratified
 
 KINDS = {
     "image": "images [B, C, H, W]",
@@ -206,3 +211,31 @@ def magnitude(eta: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     For the widths in `Transform.one_way`; the others are symmetric in eps.
     """
     return torch.where(eta >= 0, eta, -eta)
+
+
+SAMPLINGS = ("independent", "stratified", "grid")
+
+
+def independent(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "{B} {S} {K}"]:
+    """Draw eps independently for every image, sample and dimension."""
+    return torch.rand(B, S, K, generator=rng, device=rng.device) * 2 - 1
+
+
+def stratified(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "{B} {S} {K}"]:
+    """Draw eps so that each of S equal cells holds one sample of every image, dimension by dimension."""
+    cell = torch.rand(B, S, K, generator=rng, device=rng.device).argsort(dim=1)
+    within = torch.rand(B, S, K, generator=rng, device=rng.device)
+    return (cell + within) * (2 / S) - 1
+
+
+def grid(S: int, K: int) -> Float[Tensor, "{S} {K}"]:
+    """Return S equally spaced points of [-1, 1]^K."""
+    m = round(S ** (1 / K))
+    if m**K != S:
+        below, above = max(m - 1, 1) ** K if m**K > S else m**K, (m + 1) ** K if m**K < S else m**K
+        raise InputError(
+            f"an equally spaced grid in {K} dimensions needs S = m^{K} samples; got S = {S}. "
+            f"Take S = {below} or {above}, or sampling='stratified', which takes any S."
+        )
+    axis = torch.linspace(-1, 1, m) if m > 1 else torch.zeros(1)
+    return torch.cartesian_prod(*[axis] * K).reshape(S, K)

@@ -9,26 +9,24 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from augury.config.hyper import AmortizeConfig, checked_descriptors, corners
 from augury.core.errors import InputError
 from augury.core.rng import generator, spawn
 from augury.data.coloured import DESCRIPTORS, coloured_rotated_tasks
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.data.unlabelled import Images, load_images
-from augury.methods.checks import check_device
-from augury.methods.hyper.contrastive import Contrastive
 from augury.methods.hyper.groups import Group, parse_groups
 from augury.methods.hyper.measured import summarise
-from augury.methods.hyper.multitask import MultiTask, gather
-from augury.methods.hyper.pretrainer import Pretrainer
-from augury.methods.hyper.settings import AmortizeConfig, checked_descriptors, corners
+from augury.methods.hyper.pretraining import Contrastive, MultiTask, Pretrainer, gather
 from augury.methods.hyper.views import Views
-from augury.models.hyper import CUSTOM, HyperExtractor
+from augury.methods.prepare import check_device
+from augury.models.hypernetwork import CUSTOM, HyperExtractor
+from augury.training.batches import streams
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, Together, together
 from augury.training.run_folder import open_run
 from augury.training.saved_extractor import EXTRACTOR, Card, card_of, save_extractor
-from augury.training.streams import streams
 
 COLOURED_GROUPS = {"rotation": "rotation:90", "color": "channels"}
 """What changes in coloured-rotated digits, in the order of `DESCRIPTORS`."""

@@ -17,7 +17,7 @@ from torch import Tensor
 from augury.core.errors import InputError
 from augury.methods.hyper.groups import Group
 from augury.methods.hyper.views import Views
-from augury.models.hyper import HyperExtractor
+from augury.models.hypernetwork import HyperExtractor
 
 
 @dataclass(frozen=True, eq=False)

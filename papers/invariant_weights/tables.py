@@ -1,0 +1,70 @@
+"""What paper B's tables have in common: rows of models, columns of data sets, ours above the paper's. Free of torch."""
+
+from collections.abc import Sequence
+
+from papers.cell import Result
+from papers.invariant_weights.published import Scores
+from papers.invariant_weights.settings import row_of
+from papers.markdown import NONE, accuracies, evidences, grouped, mean_se, spread, table
+
+WORDS = {
+    "sgpr": "SGPR",
+    "none": "no invariance",
+    "point": "maximum likelihood",
+    "grid": "learned, equally spaced views",
+}
+
+
+def words(row: str) -> str:
+    """Return what a row is called in a table."""
+    kind, _, degrees = row.partition("_")
+    if kind == "fixed":
+        return f"fixed {degrees} deg"
+    if kind == "from":
+        return f"learned from {degrees} deg"
+    return WORDS.get(row, f"+ {row}")
+
+
+def by_row(results: Sequence[Result]) -> dict[str, dict[str, list[Result]]]:
+    """Gather results by row, then by variant."""
+    found: dict[str, dict[str, list[Result]]] = {}
+    for (row, variant), group in grouped(results, lambda cell: (row_of(cell), cell.variant)).items():
+        found.setdefault(row, {})[variant] = group
+    return found
+
+
+def scores(results: Sequence[Result], variants: Sequence[str], paper: Scores, bounds: bool = True) -> str:
+    """Return test accuracy and bound of every row, ours above the paper's."""
+    lines = []
+    for row, at in by_row(results).items():
+        groups = [at.get(variant, []) for variant in variants]
+        ours = [spread(accuracies(group), 2, 100) for group in groups]
+        theirs = [_number(paper.get((row, variant)), 0) for variant in variants]
+        if bounds:
+            ours += [spread(evidences(group), 3) for group in groups]
+            theirs += [_number(paper.get((row, variant)), 1) for variant in variants]
+        lines += [[words(row), "ours", *ours], ["", "paper", *theirs]]
+    head = [f"accuracy, {variant}" for variant in variants]
+    head += [f"ELBO, {variant}" for variant in variants] if bounds else []
+    return table(["model", "whose", *head], lines)
+
+
+def _number(pair: tuple[float, float | None] | None, which: int) -> str:
+    value = None if pair is None else pair[which]
+    return NONE if value is None else f"{value:.2f}"
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """Return the mean of what is there."""
+    found = mean_se(values)
+    return None if found is None else found[0]
+
+
+def data_line(results: Sequence[Result]) -> str:
+    """Say on what was trained, beside the paper."""
+    source = results[0].invariance.data.split(",")[0]
+    units = next((r.cell.settings["network"]["units"] for r in results if "network" in r.cell.settings), 0)
+    return (
+        f"Accuracy on the test set in per cent, ELBO in nats per training image. Ours: {results[0].N:,} images of "
+        f"{source}, {units} units. The paper: all images, 1,024 units, one run each."
+    )

@@ -1,0 +1,226 @@
+"""`augury.audit`: from a model, data and a transformation to a verdict with the figures behind it."""
+
+import time
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from augury.auditing.data import FOR_KIND, Inputs, corrupt, read_inputs
+from augury.auditing.measures import check_method
+from augury.auditing.model_source import Model, load_source
+from augury.auditing.orbits import Orbit, orbit_of
+from augury.auditing.spectrum import jacobian_sigmas, weight_sigmas
+from augury.auditing.statistics import Step, Survey, Tally
+from augury.auditing.verdict import judge
+from augury.auditing.worst import Case, Examined, WorstCases
+from augury.config.audit import AuditConfig
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.models.orbit import OrbitAverage
+from augury.records.results import Audit, Point, Scores
+from augury.transforms.base import Transform
+from augury.transforms.vocabulary import build as build_transform
+
+GRADIENT_FREE = ("feature_ablation",)
+"""Saliency methods that also work for models without gradients."""
+
+
+def audit(
+    model: Any,
+    data: Any,
+    transforms: Transform | str | Sequence[str] | None = None,
+    *,
+    widths: Mapping[str, float] | None = None,
+    drift: Mapping[str, Any] | None = None,
+    architecture: str | None = None,
+    step: Step = lambda what, done, total: None,
+    **settings: Any,
+) -> Audit:
+    """Ask whether a model's invariance is genuine.
+
+    Parameters
+    ----------
+    model
+        A module or a function from inputs [B, ...] to logits [B, C]; or where to find one: a run folder, a .pt2
+        program of `torch.export`, a .safetensors file with a named architecture, "package.module:callable".
+    data
+        A tensor of inputs, a `Dataset`, or anything that `augury.data.load.load` reads.
+    transforms
+        A finite group or another transformation, or words for one: "C4", "rotation", "translation,scale". None for
+        that of an orbit average itself.
+    widths
+        How far to go, in units: {"rotation": 30}.
+    drift
+        Other data to ask on, by name: {"fashion": "fashion_mnist"}.
+    architecture
+        Name of the network whose weights a .safetensors file holds.
+    step
+        Told how far the audit is.
+    settings
+        Any field of `AuditConfig`: images=1000, saliency="integrated_gradients", ...
+
+    Returns
+    -------
+    Audit
+        The verdict and its figures: plain data.
+    """
+    given: dict[str, Any] = {"widths": widths, "drift": drift, "architecture": architecture, "step": step}
+    return examine(model, data, transforms, **given, **settings).audit
+
+
+def examine(
+    model: Any,
+    data: Any,
+    transforms: Transform | str | Sequence[str] | None = None,
+    *,
+    widths: Mapping[str, float] | None = None,
+    drift: Mapping[str, Any] | None = None,
+    architecture: str | None = None,
+    step: Step = lambda what, done, total: None,
+    **settings: Any,
+) -> Examined:
+    """Do the same, and keep the worst inputs with their views and saliency maps."""
+    began = time.perf_counter()
+    config = AuditConfig.of(**settings)
+    check_method(config.saliency)
+    inputs = read_inputs(data, config.part).sample(config.images or None, config.seed)
+    others = {
+        key: read_inputs(other).sample(config.drift_images, config.seed)
+        for key, other in (drift or {}).items()
+    }
+    name = str(model) if isinstance(model, str | Path) else getattr(model, "__name__", type(model).__name__)
+    if isinstance(model, str | Path):
+        model = load_source(str(model), inputs.x.shape[1:], inputs.n_outputs, architecture)
+    orbit = orbit_of(_transform(transforms, widths, model, inputs), inputs.x.shape[1:], config.levels)
+    checked = Model(model, inputs.n_outputs)
+    with checked.evaluating():
+        survey = _survey(checked, orbit, inputs, config, step)
+        found, cases = _find(survey, inputs, others, config)
+    return Examined(
+        replace(found, model=name, data=inputs.source, seconds=time.perf_counter() - began), cases
+    )
+
+
+def _transform(
+    given: Transform | str | Sequence[str] | None,
+    widths: Mapping[str, float] | None,
+    model: Any,
+    inputs: Inputs,
+) -> Transform:
+    if given is None:
+        if not isinstance(model, OrbitAverage):
+            raise InputError(
+                "name what the model should be invariant to: a group such as 'C4', or 'rotation'."
+            )
+        given = model.transform
+    if isinstance(given, Transform):
+        given = deepcopy(given)
+    else:
+        given = build_transform(given, inputs.kind, tuple(inputs.x.shape[1:]))
+    given.check(inputs.x[:1])
+    given.set_widths(widths or {})
+    return given
+
+
+def _survey(model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Step) -> Survey:
+    few = inputs.x[:2]
+    with torch.no_grad():
+        C = model(few).shape[1]
+    saliency = config.saliency if config.saliency in GRADIENT_FREE or model.has_gradients(few) else None
+    return Survey(model, orbit, C, saliency, config.batch, config.seed, step)
+
+
+def _find(
+    survey: Survey, inputs: Inputs, others: Mapping[str, Inputs], config: AuditConfig
+) -> tuple[Audit, list[Case]]:
+    gallery = WorstCases(config.worst)
+    tally = survey.look("views", inputs, gallery)
+    floor = survey.look("noise floor", inputs.sample(config.floor_images, config.seed), forth_and_back=True)
+    sets = {**others, **_corrupted(inputs, config)} if config.drift_images else {}
+    drift = {name: _scores(survey.look(name, other)) for name, other in sets.items()}
+    sigma = (
+        _sigma(survey, inputs.sample(config.jacobian_images, config.seed)) if config.jacobian_images else None
+    )
+    found = _record(survey, inputs, tally, floor, drift, sigma)
+    return replace(
+        found, worst=gallery.records(inputs, survey.orbit), saliency=config.saliency
+    ), gallery.cases
+
+
+def _record(
+    survey: Survey, inputs: Inputs, tally: Tally, floor: Tally, drift: dict[str, Scores], sigma: float | None
+) -> Audit:
+    spread, orbit, module = tally.spread(), survey.orbit, survey.model.module
+    scores, alone = _scores(tally), _scores(floor, spread)
+    verdict = judge(orbit.name, scores, alone, drift, constant=spread == 0)
+    accuracy, accuracy_moved = tally.accuracy()
+    return Audit(
+        group=orbit.name,
+        LI=scores.LI,
+        LI_relative=scores.LI_relative,
+        DI=scores.DI,
+        SI=scores.SI,
+        agreement=scores.agreement,
+        noise_floor=alone,
+        sigma_max_jacobian=sigma,
+        verdict=verdict.verdict,
+        images=tally.images,
+        why=verdict.why,
+        advice=verdict.advice,
+        sigma_max_relative=None if sigma is None or not spread else sigma / (spread / 2) ** 0.5,
+        sigma_max_weights={} if module is None else weight_sigmas(module),
+        accuracy=accuracy,
+        accuracy_moved=accuracy_moved,
+        curve=_curve(orbit, tally, floor, spread),
+        per_class=_per_class(tally, inputs, survey.C, spread),
+        drift=drift,
+    )
+
+
+def _scores(tally: Tally, spread: float | None = None) -> Scores:
+    scores = tally.scores(spread=spread)
+    assert scores is not None  # a set holds at least two inputs
+    return scores
+
+
+def _corrupted(inputs: Inputs, config: AuditConfig) -> dict[str, Inputs]:
+    if not config.corruptions:
+        return {}
+    some = inputs.sample(config.drift_images, config.seed)
+    names = FOR_KIND.get(inputs.kind, ("noisy",))
+    return {name: replace(some, x=corrupt(name, some.x, generator(config.seed))) for name in names}
+
+
+def _curve(orbit: Orbit, tally: Tally, floor: Tally, spread: float) -> tuple[Point, ...]:
+    points = []
+    for level, strength in enumerate(orbit.levels):
+        scores, alone = (part.scores(level=level, spread=spread) for part in (tally, floor))
+        assert scores is not None and alone is not None
+        points.append(Point(strength, orbit.unit, scores, alone))
+    return tuple(points)
+
+
+def _per_class(tally: Tally, inputs: Inputs, C: int, spread: float) -> dict[str, Scores]:
+    if inputs.regression:
+        return {}
+    names = inputs.class_names or tuple(map(str, range(C)))
+    by_class = {name: tally.scores(group=c, spread=spread) for c, name in enumerate(names)}
+    return {name: scores for name, scores in by_class.items() if scores is not None}
+
+
+def _sigma(survey: Survey, inputs: Inputs) -> float | None:
+    """Return the mean of sigma_max(J); None for a model that cannot be differentiated twice."""
+    if survey.saliency is None:
+        return None
+    total = 0.0
+    try:
+        for done, x in enumerate(inputs.x.split(100)):
+            total += float(jacobian_sigmas(survey.model, x, iterations=100, tolerance=1e-3).sum())
+            survey.step("spectrum", min(100 * (done + 1), len(inputs.x)), len(inputs.x))
+    except (RuntimeError, NotImplementedError):  # autograd has no second derivative of some operation
+        return None
+    return total / len(inputs.x)

@@ -1,0 +1,131 @@
+"""What is audited: inputs, with labels where there are some, from any kind of data.
+
+Corrupted copies of a data set: inputs that nobody trained on, for asking whether an invariance survives.
+
+A network that is invariant by its making is so on any input whatsoever; one that has learned it need not be.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from augury.core.errors import InputError, choose
+from augury.core.rng import generator
+from augury.data.dataset import Dataset
+
+PARTS = ("test", "train")
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A set of inputs to ask a model about."""
+
+    x: Float[Tensor, "N ..."]
+    """The inputs."""
+    y: Shaped[Tensor, " N"] | None
+    """Class labels; None where there are none, or for regression."""
+    class_names: tuple[str, ...]
+    """A name for each class; empty where there are no labels."""
+    kind: str
+    """"image", "signal", ..., as in `Dataset`."""
+    regression: bool
+    """Whether the outputs are numbers and not logits."""
+    n_outputs: int
+    """Outputs that a model of these data has; 1 where nobody knows."""
+    source: str
+    """Where they come from."""
+
+    def sample(self, n: int | None, seed: int) -> "Inputs":
+        """Return n of the inputs, drawn at random; all where there are no more."""
+        if n is None or n >= len(self.x):
+            return self
+        keep = torch.randperm(len(self.x), generator=generator(seed))[:n]
+        y = None if self.y is None else self.y[keep]
+        return Inputs(
+            self.x[keep], y, self.class_names, self.kind, self.regression, self.n_outputs, self.source
+        )
+
+
+def read_inputs(data: Any, part: str = "test") -> Inputs:
+    """Return the inputs of anything that holds some."""
+    choose("part", part, PARTS)
+    inputs = _unlabelled(data) if isinstance(data, Tensor) else _labelled(data, part)
+    if len(inputs.x) < 2:
+        raise InputError(
+            f"an audit needs at least two inputs, for a standard error and the spread of the logits; "
+            f"got {len(inputs.x)} ({inputs.source}). A few hundred give figures worth reading."
+        )
+    return inputs
+
+
+def _unlabelled(x: Tensor) -> Inputs:
+    if x.ndim < 2 or not x.is_floating_point():
+        raise InputError(
+            f"inputs must be floats [N, ...]; got {x.dtype} of shape {list(x.shape)}. Scale pixels to [0, 1] first."
+        )
+    if not bool(torch.isfinite(x).all()):
+        raise InputError("inputs must be finite; some are NaN or infinite. Remove or repair them.")
+    three = "points" if x.shape[-1] == 3 else "signal"
+    kind = {4: "image", 3: three, 2: "coordinates" if x.shape[-1] == 2 else "features"}.get(
+        x.ndim, "features"
+    )
+    return Inputs(x, None, (), kind, False, 1, "a tensor of inputs")
+
+
+def _labelled(data: Any, part: str) -> Inputs:
+    if not isinstance(data, Dataset):
+        from augury.data.load import load  # readers for every format: only where the data are not read yet
+
+        data = load(data)
+    x, y = (data.x_test, data.y_test) if part == "test" and len(data.x_test) else (data.x_train, data.y_train)
+    regression = data.task == "regression"
+    labels = None if regression else y
+    return Inputs(x, labels, data.class_names, data.kind, regression, data.n_outputs, data.source)
+
+
+Corrupt = Callable[[Tensor, torch.Generator], Tensor]
+
+
+def noisy(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Add Gaussian noise of the standard deviation of the inputs themselves."""
+    return x + x.std() * torch.randn(x.shape, generator=rng, device=rng.device).to(x)
+
+
+def inverted(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Exchange dark and bright."""
+    return x.min() + x.max() - x
+
+
+def faded(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Take three quarters of the contrast away."""
+    return x.mean() + (x - x.mean()) / 4
+
+
+def occluded(x: Float[Tensor, "N C H W"], rng: torch.Generator) -> Float[Tensor, "N C H W"]:
+    """Hide a square of half the shorter side, at a random place of each image, under its mean."""
+    N, H, W = len(x), *x.shape[-2:]
+    side = min(H, W) // 2
+    place = torch.rand(2, N, generator=rng, device=rng.device).to(x)
+    hidden = []
+    for start, size in zip(place, (H, W), strict=True):
+        first = (start * (size - side + 1)).floor()[:, None]
+        pixels = torch.arange(size, device=x.device)
+        hidden.append((pixels >= first) & (pixels < first + side))
+    under = hidden[0][:, None, :, None] & hidden[1][:, None, None, :]
+    return torch.where(under, x.mean((1, 2, 3), keepdim=True), x)
+
+
+CORRUPTIONS: dict[str, Corrupt] = {"noisy": noisy, "inverted": inverted, "faded": faded, "occluded": occluded}
+"""Every corruption by its name."""
+
+FOR_KIND = {"image": tuple(CORRUPTIONS)}
+"""Those that make sense for a kind of data; noise alone for all others."""
+
+
+def corrupt(name: str, x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
+    """Return a corrupted copy."""
+    return CORRUPTIONS[choose("corruption", name, CORRUPTIONS)](x, rng)

@@ -1,0 +1,190 @@
+"""Where a model can come from: a run folder, a program, weights of a named architecture, an import path; no pickle.
+
+The model under audit, whatever it is, made one thing: from inputs [B, ...] to finite logits [B, C].
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from augury.auditing.exported import load_program
+from augury.core.errors import InputError
+from augury.core.rng import generator
+from augury.models.networks import NETWORKS
+from augury.models.networks import build as build_net
+from augury.training.saved_model import load_model
+
+PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib", ".t7")
+"""Endings of files that hold pickles."""
+
+FORMS = (
+    "a run folder, a .pt2 of torch.export, a .safetensors (with an architecture), or package.module:callable"
+)
+
+
+def load_source(
+    source: str, input_shape: Sequence[int], n_outputs: int, architecture: str | None = None
+) -> Callable[[Any], Any]:
+    """Return the model that a text stands for."""
+    path = Path(source).expanduser()
+    if not path.exists():
+        if ":" in source:
+            return _imported(source)
+        raise InputError(f"a model must be {FORMS}; got '{source}', and there is no such file or folder.")
+    if path.is_dir():
+        return load_model(path)
+    if path.suffix == ".pt2":
+        return load_program(path)
+    if path.suffix == ".safetensors":
+        return _weights(path, input_shape, n_outputs, architecture)
+    if path.suffix in PICKLES or _looks_pickled(path):
+        raise InputError(
+            f"{path} is a pickle: loading one runs whatever code is in it, so it is refused. The safe way: "
+            f"safetensors.torch.save_file(model.state_dict(), 'model.safetensors') and --architecture NAME, or "
+            f"torch.export.save(torch.export.export(model, (x,)), 'model.pt2'), or package.module:callable."
+        )
+    raise InputError(
+        f"a model must be {FORMS}; got '{source}', whose ending '{path.suffix}' is none of these."
+    )
+
+
+def _looks_pickled(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2)[:1] == b"\x80"
+
+
+def _weights(path: Path, shape: Sequence[int], n_outputs: int, architecture: str | None) -> nn.Module:
+    try:
+        with safe_open(path, framework="pt") as opened:
+            ours = "recipe" in (opened.metadata() or {})
+        if ours and architecture is None:
+            return load_model(path)
+        tensors = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path} is not a safetensors file, or it is damaged ({error}).") from error
+    if architecture is None:
+        raise InputError(
+            f"{path} holds weights only. Name the network they are of (--architecture): {', '.join(NETWORKS)}."
+        )
+    net = build_net(architecture, tuple(shape), n_outputs, generator(0))
+    try:
+        net.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise InputError(
+            f"the weights in {path} are not those of '{architecture}' for inputs {list(shape)}: {error}"
+        ) from error
+    return net.eval()
+
+
+def _imported(source: str) -> Callable[[Any], Any]:
+    module, _, name = source.partition(":")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)  # a console script does not look in the folder it is called from
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"a model must be {FORMS}; '{source}' could not be imported: {error}. Is the package installed, or here?"
+        ) from error
+    finally:
+        sys.path.remove(here)
+    return _made(found, source)
+
+
+def _made(found: Any, source: str) -> Callable[[Any], Any]:
+    """Return what was found; a function without parameters makes the model."""
+    if inspect.isfunction(found) and not inspect.signature(found).parameters:
+        found = found()
+    if isinstance(found, type) or not callable(found):
+        raise InputError(
+            f"'{source}' must be a module, a function from inputs to logits, or a function without parameters that "
+            f"makes one of these; got {found!r:.60}."
+        )
+    made: Callable[[Any], Any] = found
+    return made
+
+
+class Model:
+    """Calls a model and checks what it returns."""
+
+    def __init__(self, call: Any, smallest: int = 1) -> None:
+        if isinstance(call, type) or not callable(call):
+            what = f"the class {call.__name__}" if isinstance(call, type) else type(call).__name__
+            raise InputError(
+                f"a model must be a module or a function from inputs to logits; got {what}. Make one first."
+            )
+        self.call, self.smallest = call, smallest
+        self.module = call if isinstance(call, nn.Module) else None
+        parameters = self.module.parameters() if self.module is not None else iter(())
+        self.like = next((p for p in parameters if p.is_floating_point()), None)
+
+    def __call__(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
+        """Return the logits."""
+        f = self._call(x if self.like is None else x.to(self.like))
+        if isinstance(f, Mapping) and "logits" in f:
+            f = f["logits"]
+        if not isinstance(f, Tensor):
+            raise InputError(f"the model must return a tensor of logits; it returned {type(f).__name__}.")
+        if f.ndim != 2 or len(f) != len(x) or not f.is_floating_point():
+            raise InputError(
+                f"the model must return logits [B, C], floats, a row for each input; for {len(x)} inputs of shape "
+                f"{list(x.shape[1:])} it returned {f.dtype} of shape {list(f.shape)}. Wrap it in a function that does."
+            )
+        if f.shape[1] < self.smallest:
+            raise InputError(
+                f"the model must return at least {self.smallest} outputs, one for each class of the data; "
+                f"it returned {f.shape[1]}. Is it the right model, or the right data?"
+            )
+        _check_finite(f)
+        return f.to(x)
+
+    def _call(self, x: Tensor) -> Any:
+        try:
+            return self.call(x)
+        except InputError:
+            raise
+        except Exception as error:  # anybody's code may raise anything when the inputs do not fit
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(
+                f"the model cannot take inputs of shape {list(x.shape)}: {reason}. "
+                f"Check that it was made for such data, or wrap it in a function that prepares them."
+            ) from error
+
+    def has_gradients(self, x: Float[Tensor, "B ..."]) -> bool:
+        """Say whether the logits can be differentiated in the inputs."""
+        with torch.enable_grad():
+            return self(x.detach().requires_grad_()).requires_grad
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Put a module in evaluation mode for the block: BatchNorm must not couple inputs, nor learn from them."""
+        modes = {} if self.module is None else {m: m.training for m in self.module.modules() if m.training}
+        for module in modes:
+            module.training = False
+        try:
+            yield
+        finally:
+            for module in modes:
+                module.training = True
+
+
+def _check_finite(f: Tensor) -> None:
+    if not torch.isfinite(f.detach().sum()):
+        bad = (~torch.isfinite(f)).any(1).nonzero()
+        if len(bad):
+            raise InputError(
+                f"the model must return finite logits; it returned NaN or infinity for {len(bad)} of {len(f)} inputs "
+                f"(or their views), first for number {int(bad[0, 0])}. Has its training diverged?"
+            )

@@ -1,0 +1,121 @@
+r"""Largest singular values of weights and of the input-output Jacobian, by power iteration without any matrix.
+
+    u <- J v / |J v|,   v <- J^T u / |J^T u|,   sigma = |J^T u|
+
+J^T u is a backward pass. J v is a derivative of that backward pass: u -> J^T u is linear, and its own transpose is
+J. Both graphs are built once and used for every iteration; all inputs of a batch iterate side by side.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.auditing.measures import Logits
+from augury.core.rng import generator
+from augury.training.progress import Progress
+
+Linear = Callable[[Tensor], Tensor]
+"""A linear map of every row of a batch."""
+
+
+def largest_singular_values(
+    forth: Linear, back: Linear, u: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
+) -> Float[Tensor, " B"]:
+    """Return the largest singular value of a linear map for each row of a batch."""
+    sigma = u.new_zeros(len(u))
+    for _ in range(iterations):
+        v = back(_unit(u))
+        before, sigma = sigma, _norm(v)
+        if bool(((sigma - before).abs() <= tolerance * sigma).all()):
+            break
+        u = forth(_unit(v))
+    return sigma
+
+
+def _norm(v: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(v.flatten(1), dim=1)
+
+
+def _unit(v: Tensor) -> Tensor:
+    norm = _norm(v).clamp(min=torch.finfo(v.dtype).tiny)
+    return v / norm.reshape(-1, *[1] * (v.ndim - 1))
+
+
+def jacobian_sigmas(
+    model: Logits, x: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
+) -> Float[Tensor, " B"]:
+    """Return the largest singular value of d f / d x at every input."""
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        f = model(x)
+        if not f.requires_grad:
+            return x.new_zeros(len(x))
+        w = torch.zeros_like(f, requires_grad=True)
+        (pulled,) = torch.autograd.grad(f, x, w, create_graph=True, allow_unused=True)
+    if pulled is None or not pulled.requires_grad:
+        return x.new_zeros(len(x))
+
+    def forth(v: Tensor) -> Tensor:
+        return torch.autograd.grad(pulled, w, v, retain_graph=True)[0]
+
+    def back(u: Tensor) -> Tensor:
+        return torch.autograd.grad(f, x, u, retain_graph=True)[0]
+
+    start = torch.randn(f.shape, generator=generator(0)).to(f)
+    return largest_singular_values(forth, back, start, iterations, tolerance).detach()
+
+
+def weight_sigmas(module: nn.Module) -> dict[str, float]:
+    """Return the largest singular value of every weight matrix."""
+    return {name: _matrix_sigma(p.detach().flatten(1)) for name, p in module.named_parameters() if p.ndim > 1}
+
+
+def _matrix_sigma(W: Float[Tensor, "out in"]) -> float:
+    start = torch.randn(1, W.shape[0], generator=generator(0)).to(W)
+    return float(largest_singular_values(lambda v: v @ W.T, lambda u: u @ W, start))
+
+
+class SpectrumTrace(Progress):
+    """Watches a run and notes the largest singular values after every epoch: `learn(..., callbacks=[trace])`."""
+
+    def __init__(self, model: nn.Module, x: Float[Tensor, "B ..."], then: Progress | None = None) -> None:
+        self.model, self.x, self.then = model, x, Progress() if then is None else then
+        self.rows: list[dict[str, Any]] = []
+
+    def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
+        """Note where the run begins."""
+        self.note(done)
+        self.then.start(method, epochs, steps, done, units)
+
+    def step(self, epoch: int, step: int, loss: float) -> None:
+        """Pass it on."""
+        self.then.step(epoch, step, loss)
+
+    def epoch(self, row: Mapping[str, Any]) -> None:
+        """Note the values of this epoch."""
+        self.note(int(row["epoch"]))
+        self.then.epoch(row)
+
+    def stop(self) -> None:
+        """Pass it on."""
+        self.then.stop()
+
+    def note(self, epoch: int) -> None:
+        """Add a row: the epoch, the mean of sigma_max(J) over the inputs, also relative, sigma_max of every weight.
+
+        Relative means over the root mean squared distance of the logits from their mean; None where that is 0.
+        """
+        was_training = self.model.training
+        sigma = float(jacobian_sigmas(self.model.eval(), self.x, iterations=100, tolerance=1e-3).mean())
+        with torch.no_grad():
+            distance = float(self.model(self.x).var(0).sum().sqrt())
+        self.model.train(was_training)
+        self.rows.append({
+            "epoch": epoch,
+            "sigma_max_jacobian": sigma,
+            "sigma_max_relative": sigma / distance if distance else None,
+            "sigma_max_weights": weight_sigmas(self.model),
+        })

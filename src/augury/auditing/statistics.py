@@ -1,0 +1,183 @@
+"""The measures of a whole set, gathered batch by batch: overall, by strength and by class.
+
+LI is relative to the spread of the logits, the mean squared distance between the logits of two different inputs:
+2 tr Cov f(x). A view as far from its input as another input is has LI_relative = 1.
+
+Means and standard errors of values that come batch by batch, for every group of inputs at once.
+
+Only counts, sums and sums of squares are kept, in float64: memory does not grow with the number of inputs.
+
+One pass over a set of inputs: what a model makes of them and of their views, in memory set by the batch.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from augury.auditing.data import Inputs
+from augury.auditing.measures import Comparison, compare
+from augury.auditing.model_source import Model
+from augury.auditing.orbits import Orbit
+from augury.auditing.worst import WorstCases
+from augury.core.rng import generator
+from augury.records.results import Measure, Scores
+
+LI, DI, AGREEMENT, SI = range(4)
+"""Places of the measures in the moments; SI last, since not every model has one."""
+
+CONSTANT = 1e-13
+"""A spread of the logits below this share of their mean square is rounding in float32: the model is constant."""
+
+
+class Tally:
+    """Collects comparisons."""
+
+    def __init__(self, orbit: Orbit, groups: int, probabilities: bool = True) -> None:
+        self.membership = orbit.membership()
+        self.by_class = Moments(groups, 1 + len(orbit.levels), 4)
+        self.logits: Moments | None = None
+        self.right = Moments(1, 2)
+        self.probabilities, self.has_SI = probabilities, True
+
+    def add(self, seen: Comparison, group: Int[Tensor, " B"], labelled: bool = False) -> None:
+        """Take a batch."""
+        everything = torch.zeros_like(group)
+        if labelled:
+            right = seen.f.argmax(-1) == group
+            right_moved = (seen.f_g.argmax(-1) == group[:, None]).double().mean(1)
+            self.right.add(torch.stack([right.double(), right_moved], dim=1), everything)
+        self.has_SI = self.has_SI and seen.SI is not None
+        SI = torch.zeros_like(seen.LI) if seen.SI is None else seen.SI
+        values = torch.stack([seen.LI, seen.DI, seen.agree.to(seen.LI), SI], dim=-1).cpu().double()
+        by_level = torch.einsum("bsm,sl->blm", values, self.membership)
+        self.by_class.add(torch.cat([values.mean(1, keepdim=True), by_level], dim=1), group)
+        if self.logits is None:
+            self.shift = seen.f.mean(0)  # far from 0, squares would lose the spread to rounding
+            self.logits = Moments(1, seen.f.shape[1])
+        self.logits.add(seen.f - self.shift, everything)
+
+    @property
+    def images(self) -> int:
+        """How many inputs have been seen."""
+        return int(self.by_class.n.sum())
+
+    def accuracy(self) -> tuple[float | None, float | None]:
+        """Return the share of right answers."""
+        if not self.right.n.any():
+            return None, None
+        plain, moved = self.right.mean().tolist()
+        return plain, moved
+
+    def spread(self) -> float:
+        """Return the mean squared distance between the logits of two inputs."""
+        assert self.logits is not None
+        n, mean = self.images, self.logits.mean()
+        square = float((self.logits.squares[0] / n).sum())
+        variance = max(0.0, square - float(mean.square().sum()))
+        size = float((mean + self.shift.cpu()).square().sum()) + variance
+        return 0.0 if variance <= CONSTANT * size else 2 * variance * n / (n - 1)
+
+    def scores(
+        self, level: int | None = None, group: int | None = None, spread: float | None = None
+    ) -> Scores | None:
+        """Return the measures of all inputs or of one class, over all views or those of one strength."""
+        at = 0 if level is None else 1 + level
+        error = self.by_class.measure((at, LI), group)
+        if error is None:
+            return None
+        spread = self.spread() if spread is None else spread
+        return Scores(
+            LI=error,
+            LI_relative=error.value / spread if spread else None,
+            DI=self.by_class.measure((at, DI), group) if self.probabilities else None,
+            SI=self.by_class.measure((at, SI), group) if self.has_SI else None,
+            agreement=self.by_class.measure((at, AGREEMENT), group) if self.probabilities else None,
+            images=self.images if group is None else int(self.by_class.n[group]),
+        )
+
+
+class Moments:
+    """Running moments of vectors, group by group."""
+
+    def __init__(self, groups: int, *shape: int) -> None:
+        self.n = torch.zeros(groups, dtype=torch.float64)
+        self.sums = torch.zeros(groups, *shape, dtype=torch.float64)
+        self.squares = torch.zeros(groups, *shape, dtype=torch.float64)
+
+    def add(self, values: Float[Tensor, "B ..."], group: Int[Tensor, " B"]) -> None:
+        """Take the values of a batch."""
+        values, group = values.detach().cpu().double(), group.cpu()
+        self.n.index_add_(0, group, torch.ones(len(group), dtype=torch.float64))
+        self.sums.index_add_(0, group, values)
+        self.squares.index_add_(0, group, values.square())
+
+    def mean(self, group: int | None = None) -> Tensor:
+        """Return the mean of one group, or of all inputs."""
+        n, sums, _ = self._of(group)
+        return sums / n
+
+    def measure(self, index: tuple[int, ...], group: int | None = None) -> Measure | None:
+        """Return the mean of one entry with its standard error over inputs."""
+        n, sums, squares = self._of(group)
+        if n == 0:
+            return None
+        mean = float(sums[index] / n)
+        if n == 1:
+            return Measure(mean)
+        variance = max(0.0, float(squares[index]) - n * mean**2) / (n - 1)
+        return Measure(mean, (variance / n) ** 0.5)
+
+    def _of(self, group: int | None) -> tuple[float, Tensor, Tensor]:
+        if group is None:
+            return float(self.n.sum()), self.sums.sum(0), self.squares.sum(0)
+        return float(self.n[group]), self.sums[group], self.squares[group]
+
+
+Step = Callable[[str, int, int], None]
+"""Told what is being looked at, how many inputs are done, and of how many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What every pass of one audit shares."""
+
+    model: Model
+    """The model."""
+    orbit: Orbit
+    """The views."""
+    C: int
+    """Outputs of the model."""
+    saliency: str | None
+    """How saliency maps are made; None without gradients."""
+    batch: int
+    """Views in one forward pass."""
+    seed: int
+    """Seed of the directions in which inputs are moved."""
+    step: Step
+    """Whoever watches."""
+
+    def look(
+        self, what: str, inputs: Inputs, gallery: WorstCases | None = None, forth_and_back: bool = False
+    ) -> Tally:
+        """Go over the inputs once."""
+        groups = max(self.C, len(inputs.class_names))
+        labelled = inputs.y is not None and len(inputs.class_names) == self.C
+        tally = Tally(self.orbit, groups, probabilities=not inputs.regression)
+        rng, done = generator(self.seed), 0
+        for x in inputs.x.split(max(1, self.batch // (self.orbit.S + 1))):
+            moves = self.orbit.moves(len(x), rng)
+            move = moves.forth_and_back if forth_and_back else moves.forth
+            seen = compare(self.model, x, move, self.orbit.S, self.saliency)
+            if inputs.y is not None:
+                group = inputs.y[done : done + len(x)]
+            else:
+                group = torch.zeros(len(x), dtype=torch.int64) if inputs.regression else seen.f.argmax(-1)
+            tally.add(seen, group.to(seen.f.device), labelled)
+            if gallery is not None:
+                gallery.add(seen, x, done)
+            done += len(x)
+            self.step(what, done, len(inputs.x))
+        return tally

@@ -1,0 +1,112 @@
+"""From figures to words: is the invariance genuine, and what to do if it is not.
+
+A model *holds* on a set where a view's logits stay near its input's (LI relative to the spread of the logits) and its
+prediction survives. It is *genuine* where, besides, its saliency moves with the input (paper D asks for SI >= 0.95) and
+it holds on other data too. All limits are taken from the noise floor, so that interpolation is not the model's fault.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from augury.config.audit import LIMITS, Limits
+from augury.records.results import Scores
+
+GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = (
+    "genuine",
+    "only on the training distribution",
+    "sensitive",
+    "trivially invariant",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an audit says."""
+
+    verdict: str
+    """One of `augury.records.results.AUDIT_VERDICTS`."""
+    why: str
+    """The figures behind it."""
+    advice: str
+    """What to do."""
+
+
+def holds(scores: Scores, floor: Scores, limits: Limits = LIMITS) -> bool:
+    """Say whether a model answers views as it answers their inputs."""
+    near = scores.LI_relative is None or scores.LI_relative <= limits.far + (floor.LI_relative or 0.0)
+    if scores.agreement is None or floor.agreement is None:
+        return near
+    return near and scores.agreement.value >= limits.keep * floor.agreement.value
+
+
+def _saliency_moves_along(scores: Scores, floor: Scores, limits: Limits) -> bool:
+    if scores.SI is None or floor.SI is None:
+        return holds(scores, floor, replace(limits, far=limits.near))
+    return scores.SI.value + 2 * (scores.SI.stderr or 0.0) >= limits.SI * floor.SI.value
+
+
+def judge(
+    group: str,
+    scores: Scores,
+    floor: Scores,
+    drift: Mapping[str, Scores],
+    constant: bool,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Return the verdict with its reasons."""
+    if constant:
+        return Verdict(TRIVIAL, "The model gives the same output for every input.", ADVICE[TRIVIAL])
+    broken = [name for name, other in drift.items() if not holds(other, floor, limits)]
+    if not holds(scores, floor, limits):
+        verdict = SENSITIVE
+    elif broken or not _saliency_moves_along(scores, floor, limits):
+        verdict = ONLY_TRAINED
+    else:
+        verdict = GENUINE
+    return Verdict(verdict, _why(scores, floor, drift, broken, limits), ADVICE[verdict].format(group=group))
+
+
+def _why(
+    scores: Scores, floor: Scores, drift: Mapping[str, Scores], broken: list[str], limits: Limits
+) -> str:
+    parts = [_figures("On the audited inputs", scores)]
+    if scores.SI is not None and floor.SI is not None:
+        alone = f" where interpolation alone leaves {floor.SI.value:.2f}" if floor.SI.value < 0.995 else ""
+        limit = limits.SI * floor.SI.value
+        parts.append(f"Saliency similarity is {scores.SI.value:.2f}{alone}; genuine is {limit:.2f} or more.")
+    if not holds(scores, floor, limits):
+        return " ".join(parts)
+    if broken:
+        worst = max(broken, key=lambda name: drift[name].LI_relative or 0.0)
+        parts.append(_figures(f"It breaks on {', '.join(broken)}: on {worst}", drift[worst]))
+    elif drift:
+        parts.append(f"It holds on {', '.join(drift)} too.")
+    return " ".join(parts)
+
+
+def _figures(where: str, scores: Scores) -> str:
+    kept = (
+        ""
+        if scores.agreement is None
+        else f"{100 * scores.agreement.value:.0f} % of views keep the prediction, and "
+    )
+    if scores.LI_relative is None:
+        return f"{where}, {kept}logits do not differ between inputs."
+    return f"{where}, {kept}logits move by {100 * scores.LI_relative:.1f} % of the squared distance to another input."
+
+
+ADVICE = {
+    GENUINE: "Nothing needs doing. Audit again when the data or the model change.",
+    ONLY_TRAINED: (
+        "The answers agree here, but do not count on it for inputs unlike these. For a finite group such as C4, tie "
+        "the first layer (augury.methods.fixed_transform), which is exact on any input; otherwise regularise "
+        "(augury.methods.regularised), which costs some accuracy, or average the predictions over {group} "
+        "(augury.OrbitAverage)."
+    ),
+    SENSITIVE: (
+        "The model tells inputs from their views under {group}. If the label should not change, train it to be "
+        "invariant: `augury learn` finds how far the labels allow it. If it should, there is nothing to repair."
+    ),
+    TRIVIAL: "That is no merit: check that the model was trained, and that its weights were loaded.",
+}
+"""What to do, by verdict."""

@@ -1,0 +1,212 @@
+"""The inputs on which a model is least invariant, with their views and saliency maps; only a few are kept.
+
+The worst inputs as one picture: the input, its view, and the saliency maps of both in the frame of the input.
+
+Red raises the largest logit, blue lowers it. An invariant model shows the same map twice.
+
+Writes an audit to a folder: the record, and its worst inputs as frames that a page can show.
+
+audit.json          the record `Audit`
+views/worst.json    a `Gallery`, a row for each of the worst inputs: input, view, and the saliency maps of both
+views/worst.png     its pictures
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from augury.auditing.data import Inputs
+from augury.auditing.measures import Comparison
+from augury.auditing.orbits import Orbit
+from augury.core.errors import InputError
+from augury.core.files import write_text, written_whole
+from augury.records.exhibits import AUDIT, VIEWS, WORST, Gallery
+from augury.records.results import Audit, Worst
+from augury.training.frames import Painter
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One input with its worst view."""
+
+    index: int
+    """Its place in the audited set."""
+    view: int
+    """Which view."""
+    LI: float
+    """Logit invariance error of that view."""
+    SI: float | None
+    """Saliency similarity of that view."""
+    prediction: int
+    """Largest logit of the input."""
+    prediction_moved: int
+    """Largest logit of the view."""
+    x: Tensor
+    """The input."""
+    x_g: Tensor
+    """The view."""
+    m: Tensor | None
+    """Saliency map of the input."""
+    m_g: Tensor | None
+    """Saliency map of the view, in the frame of the input."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """An audit, with what cannot be written as plain data."""
+
+    audit: Audit
+    """The record."""
+    cases: list[Case]
+    """The worst inputs with their views and saliency maps."""
+
+
+class WorstCases:
+    """Keeps the k worst cases of all that it is shown."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.cases: list[Case] = []
+
+    def add(self, seen: Comparison, x: Tensor, first: int) -> None:
+        """Look at a batch."""
+        if self.k == 0:
+            return
+        worst, view = seen.LI.max(dim=1)
+        for b in torch.topk(worst, min(self.k, len(x))).indices.tolist():
+            s = int(view[b])
+            self.cases.append(
+                Case(
+                    index=first + b,
+                    view=s,
+                    LI=float(worst[b]),
+                    SI=None if seen.SI is None else float(seen.SI[b, s]),
+                    prediction=int(seen.f[b].argmax()),
+                    prediction_moved=int(seen.f_g[b, s].argmax()),
+                    x=x[b].detach().cpu().clone(),
+                    x_g=seen.views[b, s].cpu().clone(),
+                    m=None if seen.m is None else seen.m[b].cpu().clone(),
+                    m_g=None if seen.m_g is None else seen.m_g[b, s].cpu().clone(),
+                )
+            )
+        self.cases = sorted(self.cases, key=lambda case: -case.LI)[: self.k]
+
+    def records(self, inputs: Inputs, orbit: Orbit) -> tuple[Worst, ...]:
+        """Return the cases as plain data."""
+
+        def name(c: int) -> str:
+            return inputs.class_names[c] if c < len(inputs.class_names) else str(c)
+
+        return tuple(
+            Worst(
+                index=case.index,
+                label=None if inputs.y is None else name(int(inputs.y[case.index])),
+                prediction=name(case.prediction),
+                prediction_moved=name(case.prediction_moved),
+                strength=orbit.strengths[case.view],
+                LI=case.LI,
+                SI=case.SI,
+            )
+            for case in self.cases
+        )
+
+
+TILE, GAP = 112, 4
+"""Pixels of a tile's longer side, and between tiles."""
+
+
+def save_worst(path: Path, cases: Sequence[Case]) -> None:
+    """Write the picture: a row for each case; columns input, view, map of the input, map of the view."""
+    if path.suffix != ".png":
+        raise InputError(f"the picture of the worst inputs must be a .png; got {path}.")
+    if not cases or cases[0].x.ndim != 3:
+        raise InputError("only images can be shown as a picture. Leave --pictures out.")
+    rows = [[tile for tile in _tiles(case) if tile is not None] for case in cases]
+    height, width = rows[0][0].shape[:2]
+    sheet = np.full((len(rows) * (height + GAP) + GAP, len(rows[0]) * (width + GAP) + GAP, 3), 255, np.uint8)
+    for i, row in enumerate(rows):
+        for j, tile in enumerate(row):
+            top, left = GAP + i * (height + GAP), GAP + j * (width + GAP)
+            sheet[top : top + height, left : left + width] = tile
+    with written_whole(path) as temporary:
+        Image.fromarray(sheet).save(temporary, format="png")
+
+
+def _tiles(case: Case) -> list[np.ndarray | None]:
+    low, high = float(case.x.min()), float(case.x.max())
+    pictures = [picture_of(image, low, high) for image in (case.x, case.x_g)]
+    maps = [None if m is None else map_colours(m) for m in (case.m, case.m_g)]
+    return [None if tile is None else _enlarged(tile) for tile in (*pictures, *maps)]
+
+
+def picture_of(x: Tensor, low: float, high: float) -> np.ndarray:
+    """Return an image as grey or colour from 0 to 1."""
+    channels = x if x.shape[0] == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
+    scaled = (channels - low) / max(high - low, 1e-12)
+    return scaled.clamp(0, 1).permute(1, 2, 0).float().numpy()
+
+
+def map_colours(m: Tensor) -> np.ndarray:
+    """Return a signed map as red on white on blue, relative to its own largest value."""
+    total = m.sum(0).float()
+    return signed_colours((total / total.abs().max().clamp(min=1e-30)).numpy())
+
+
+def signed_colours(values: np.ndarray) -> np.ndarray:
+    """Return colours for numbers between -1 and 1: red above 0, white at 0, blue below."""
+    strength = values[..., None]
+    red, blue = np.array([0.75, 0.1, 0.1]), np.array([0.1, 0.2, 0.75])
+    colour = np.where(strength > 0, red, blue)
+    mixed: np.ndarray = 1 - np.abs(strength) * (1 - colour)
+    return mixed
+
+
+def _enlarged(tile: np.ndarray) -> np.ndarray:
+    factor = max(1, TILE // max(tile.shape[:2]))
+    return (255 * tile).round().astype(np.uint8).repeat(factor, 0).repeat(factor, 1)
+
+
+def leave_audit(folder: Path, seen: Examined) -> None:
+    """Write all that an audit found."""
+    gallery = worst_gallery(folder / VIEWS, seen.cases)
+    (folder / VIEWS / WORST).unlink(missing_ok=True)
+    if gallery is not None:
+        write_text(folder / VIEWS / WORST, json.dumps(gallery.to_json(), separators=(",", ":")) + "\n")
+    write_text(folder / AUDIT, seen.audit.dumps())
+
+
+def worst_gallery(folder: Path, cases: Sequence[Case]) -> Gallery | None:
+    """Return the worst inputs as frames."""
+    if not cases or cases[0].x.ndim not in (2, 3):
+        return None
+    if cases[0].x.ndim == 3:
+        tiles = torch.stack([_pictures(case) for case in cases])
+        return Painter(folder, "image", tiles[:, 0]).gallery("worst", tiles)
+    kind = "points" if cases[0].x.shape[-1] == 3 else "signal"
+    rows = torch.stack([_clouds(case) if kind == "points" else _signals(case) for case in cases])
+    return Painter(folder, kind, rows[:, 0]).gallery("worst", rows)
+
+
+def _pictures(case: Case) -> Tensor:
+    """Return input, view and maps as colours [4, 3, H, W]."""
+    low, high = float(case.x.min()), float(case.x.max())
+    tiles = [picture_of(x, low, high) for x in (case.x, case.x_g)]
+    tiles += [map_colours(m) for m in (case.m, case.m_g) if m is not None]
+    return torch.stack([torch.as_tensor(tile).permute(2, 0, 1).float() for tile in tiles])
+
+
+def _clouds(case: Case) -> Tensor:
+    return torch.stack([case.x, case.x_g])
+
+
+def _signals(case: Case) -> Tensor:
+    """Return input and view to one scale, and each map to its own: all within [-1, 1]."""
+    size = max(float(case.x.abs().max()), float(case.x_g.abs().max()), 1e-30)
+    maps = [m / m.abs().max().clamp(min=1e-30) for m in (case.m, case.m_g) if m is not None]
+    return torch.stack([case.x / size, case.x_g / size, *maps])

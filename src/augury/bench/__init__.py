@@ -1,1 +1,0 @@
-"""Comparisons on real data that Augury runs about itself: what the alternatives give, and what they cost."""

@@ -1,0 +1,190 @@
+"""The settings of pre-training: one frozen dataclass, and what differs between its two ways. Free of torch.
+
+The settings of an adaptation. Free of torch, so that the command line can check them at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from augury.config.learn import LearnConfig
+from augury.core.errors import InputError, choose
+from augury.records.results import Record
+
+METHODS = {
+    "contrastive": "HyperSimCLR: two views of an image are alike, other images differ; no labels",
+    "multitask": "labelled tasks with known descriptors; paper C's coloured-rotated digits unless told",
+}
+"""The ways to pre-train, each in a line."""
+
+METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
+    "contrastive": {"encoder": "resnet10_16", "rate": 1e-3, "weight_decay": 1e-4},
+    "multitask": {"encoder": "conv16", "rate": 3e-3, "weight_decay": 0.0, "invariance": 1.0, "epochs": 15},
+}
+"""Where a method's defaults differ from those of `AmortizeConfig`. A single convolution takes a higher rate: 20 epochs
+on 20,000 digits end at a loss of .23 in three of three seeds, at 1e-3 of .26 to .29."""
+
+
+@dataclass(frozen=True)
+class AmortizeConfig(Record):
+    """Every setting of a pre-training except its data and its groups."""
+
+    method: str = "contrastive"
+    """A key of `METHODS`."""
+    encoder: str = "resnet10_16"
+    """A key of `augury.models.encoders.ENCODERS`, or "custom"; paper C: conv16 and resnet18."""
+    d_h: int = 0
+    """Hidden units of the generator of weights; 0 for what suits the encoder (paper C: 40 and 64)."""
+    activation: str = "tanh"
+    """Of these units: "tanh" or "relu"."""
+    epochs: int = 50
+    """Passes over the images; paper C takes 200."""
+    batch: int = 128
+    """Images in a mini-batch."""
+    rate: float = 1e-3
+    """Adam's rate at the start; paper C takes 5e-4 (multi-task) and 3e-4 (contrastive) over many more epochs."""
+    rate_end: float = 0.0
+    """And at the end of its cosine schedule."""
+    weight_decay: float = 0.0
+    """L2 penalty; paper C takes 1e-4 for contrastive pre-training."""
+    temperature: float = 0.5
+    """Of NT-Xent: SimCLR's for small images."""
+    projection: int = 128
+    """Outputs of the projection head, which is thrown away afterwards (SimCLR)."""
+    per_step: int = 3
+    """Descriptors in each step: all where there are no more, else so many at random; paper C has three in all."""
+    invariance: float = 0.0
+    """Weight of 1 - cosine between features of two views: augmentation alone teaches a shallow network little."""
+    centred: bool = False
+    """Take that cosine about the mean of the features: less collapse, but then it hardly teaches a single convolution
+    to be invariant to rotation where it must also tell digits apart."""
+    shared: bool = False
+    """Give all descriptors the same weights: the multi-task baseline with one shared extractor."""
+    checkpoint_seconds: float = 30.0
+    """Write a checkpoint after the first epoch that ends so long after the last one; 0 after every epoch."""
+    device: str = "cpu"
+    """Where to train, as torch names it."""
+    seed: int = 0
+    """Everything random follows from it."""
+
+    def __post_init__(self) -> None:
+        choose("method", self.method, METHODS)
+        for name in ("epochs", "batch", "projection", "per_step"):
+            _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        for name in ("rate", "rate_end", "weight_decay", "invariance", "d_h", "seed"):
+            _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _check("temperature", self.temperature, self.temperature > 0, "above 0")
+        if self.batch < 2:
+            raise InputError(f"batch must be at least 2: images are told from one another; got {self.batch}.")
+
+    @classmethod
+    def for_method(cls, method: str, **given: Any) -> "AmortizeConfig":
+        """Return the method's defaults, with what was given in their place."""
+        choose("method", method, METHODS)
+        for name in given:
+            choose("setting", name, {f.name for f in fields(cls)})
+        return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
+
+    def loop(self) -> LearnConfig:
+        """Return what the training loop must know: it has no widths to learn and no evidence to choose by."""
+        return LearnConfig(
+            method="plain",
+            epochs=self.epochs,
+            batch=self.batch,
+            seed=self.seed,
+            device=self.device,
+            checkpoint_seconds=self.checkpoint_seconds,
+            choose_from=1.0,
+        )
+
+
+def _check(name: str, value: float | int, holds: bool, what: str) -> None:
+    if not holds:
+        raise InputError(f"{name} must be {what}; got {value}.")
+
+
+def corners(K: int) -> list[tuple[float, ...]]:
+    """Return the binary descriptors to pre-train on: all but "invariant to nothing" (paper C's three for K = 2).
+
+    With a single group that one is kept: there would be nothing to tell invariance from.
+    """
+    every = [tuple(float(c) for c in f"{n:0{K}b}") for n in range(2**K - 1, -1, -1)]
+    return every if K == 1 else every[:-1]
+
+
+def checked_descriptors(given: Mapping[str, Any] | Any, groups: tuple[str, ...]) -> list[tuple[float, ...]]:
+    """Return descriptors as tuples, or raise unless each has one entry in [0, 1] per group."""
+    values = list(given.values()) if isinstance(given, Mapping) else list(given)
+    made = [tuple(float(v) for v in descriptor) for descriptor in values]
+    if not made:
+        raise InputError("name at least one descriptor to pre-train on; got none.")
+    for descriptor in made:
+        if len(descriptor) != len(groups) or not all(0 <= v <= 1 for v in descriptor):
+            raise InputError(
+                f"a descriptor must have one entry in [0, 1] for each of {', '.join(groups)}; got {list(descriptor)}."
+            )
+    return made
+
+
+CRITERIA = ("evidence", "loss")
+"""What chooses the descriptor: the evidence of the head, or the training loss (paper C, Eq. 3)."""
+
+
+@dataclass(frozen=True)
+class AdaptConfig:
+    """How to adapt."""
+
+    criterion: str = "evidence"
+    """One of `CRITERIA`. The loss rewards sensitivity and is there for the reproduction."""
+    levels: int | None = None
+    """Discretise each entry to so many levels: 2 binary (paper C), 3 ternary, ...; None for continuous."""
+    images: int = 1000
+    """At most so many training examples choose the descriptor, drawn at random; the head always sees all of them. They
+    pass through the network at once."""
+    scouts: int = 400
+    """By evidence, so many of them look around first, where they are fewer; what they find is compared on all of them.
+    A head on 400 examples is solved in a tenth of the time of one on 1,000."""
+    climbs: int = 2
+    """From so many of the best starts gradient steps are taken. Two, because one corner can hide a higher hill."""
+    steps: int = 12
+    """Most gradient steps in each climb."""
+    rate: float = 0.3
+    """How far the first step moves the entry that moves most; halved where the criterion falls."""
+    ridge: float = 0.01
+    """Prior precision of the head where the loss is the criterion: without any, separable classes have no optimum."""
+    tolerance: float = 0.01
+    """How far from its optimum the head's log evidence may stay, in nats."""
+    folds: int = 5
+    """Parts for the held-out estimate of accuracy; 0 for none. R^2 leaves out one example at a time."""
+    failure: float = 0.05
+    """Probability with which the bound may fail."""
+    seed: int = 0
+    """Everything random follows from it."""
+    device: str = "cpu"
+    """As torch names it."""
+
+    def __post_init__(self) -> None:
+        choose("criterion", self.criterion, CRITERIA)
+        for name, lowest in (("images", 2), ("scouts", 2), ("climbs", 1), ("steps", 0), ("folds", 0)):
+            if getattr(self, name) < lowest:
+                raise InputError(f"{name} must be at least {lowest}; got {getattr(self, name)}.")
+        if self.folds == 1:
+            raise InputError("folds must be 0 (no held-out estimate) or at least 2; got 1.")
+        if self.levels is not None and self.levels < 2:
+            raise InputError(f"levels must be at least 2 (binary), or left out; got {self.levels}.")
+        for name in ("rate", "ridge", "tolerance"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
+        if not 0 < self.failure < 1:
+            raise InputError(f"failure must lie between 0 and 1; got {self.failure}.")
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "AdaptConfig":
+        """Make settings from names and values; an unknown name is an error."""
+        for name in settings:
+            choose("setting", name, [f.name for f in fields(cls)])
+        return cls(**settings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain data."""
+        return asdict(self)

@@ -1,0 +1,235 @@
+"""The settings of a run: one frozen dataclass, and one table of what differs between methods.
+
+Free of torch, so that the command line can show and check settings at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from augury.core.errors import InputError, choose
+from augury.records.results import Record
+
+DEFAULT_METHOD = "lila"
+"""The method of `augury learn` when none is named."""
+
+_PAPER_D = {
+    "rate": 8e-4,
+    "rate_end": 8e-4,
+    "batch": 512,
+    "weight_decay": 0.0,
+    "samples": 1,
+    "samples_eval": 1,
+}
+"""Paper D: Adam 8e-4 at a constant rate, batches of 512; bare networks, so one view per input."""
+
+_PAPER_B = {
+    "model": "rff",
+    "samples": 16,
+    "samples_eval": 32,
+    "sampling": "stratified",
+    "epochs": 30,
+    "batch": 250,
+    "rate": 1e-3,
+    "eta_rate": 0.2,
+    "evidence_images": 2000,
+    "delta": 1.0,
+    "choose_from": 1.0,
+    "settle_window": 4,
+    "settle_evidence": 0.01,
+    "checkpoint_seconds": 60.0,
+}
+"""Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
+run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
+
+METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
+    "data_augmented": _PAPER_D,
+    "regularised": _PAPER_D,
+    "weight_tied": _PAPER_D,
+    "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0},
+    "augmented": {},
+    "augerino": {"eta_rate": 0.1, "eta_rate_end": 0.005, "sampling": "stratified", "epochs": 15},
+    "lila": {"choose_from": 0.8},
+    "last_layer": {"choose_from": 0.8},
+    "invariant_weights": _PAPER_B,
+}
+"""Where a method's defaults differ from those of `LearnConfig`."""
+
+_FIXUP = {"optimizer": "sgd", "rate": 0.1}
+MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
+    "resnet_8_8": _FIXUP,
+    "resnet_8_16": _FIXUP,
+    "wide_resnet_16_4": _FIXUP,
+}
+"""Where a network's defaults differ: paper A trains its residual networks by SGD."""
+
+OPTIMIZERS = ("adam", "sgd")
+EVIDENCES = ("laplace", "ntk", "none")
+SIDES = ("auto", "input", "weight")
+POSTERIORS = ("natural", "adam", "point")
+FEWEST_CLIMBS = 12
+"""Steps up the evidence in a run, unless told: fewer do not carry a width from nothing to half a turn."""
+BETWEEN_CLIMBS = 4000
+"""Inputs to train on between two steps up the evidence, unless told: their cost is then under half of training's."""
+
+
+AT_LEAST_ONE = (
+    *("samples", "samples_eval", "epochs", "batch", "evidence_images", "eta_images", "posterior_steps"),
+)
+NOT_NEGATIVE = (
+    *("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "delta_rate", "checkpoint_seconds"),
+    *("burn_in", "evidence_every", "evidence_samples", "eta_steps", "delta_steps"),
+    *(
+        "settle_window",
+        "settle_eta",
+        "settle_evidence",
+        "evaluate_every",
+        "evaluate_images",
+        "seed",
+        "choose_from",
+    ),
+)
+
+
+def method_name(given: str) -> str:
+    """Return the method that a user means; hyphens will do for underscores."""
+    return choose("method", given.replace("-", "_"), METHOD_DEFAULTS)
+
+
+@dataclass(frozen=True)
+class LearnConfig(Record):
+    """Every setting of a run except its data."""
+
+    method: str = DEFAULT_METHOD
+    """Which algorithm: a key of `METHOD_DEFAULTS`."""
+    model: str | None = None
+    """Name of the network, "custom" for the user's own module, or None for the one that suits the data."""
+    generators: tuple[str, ...] | None = None
+    """Which transformations may act; None for what suits the data: all six affine on images (paper A)."""
+    widths: Mapping[str, float] = field(default_factory=dict)
+    """Widths at the start in their units; zero for those not named, as in paper A. `augmented` keeps them."""
+    samples: int = 8
+    """S, views per input in training; paper A takes 31 (MNIST) and 20 (CIFAR-10); the cost is linear in S."""
+    samples_eval: int = 20
+    """Views per input in evaluation."""
+    sampling: str = "independent"
+    """How the noise is drawn: "independent" (paper A), "stratified" or "grid"."""
+    epochs: int = 30
+    """Passes over the training set."""
+    batch: int = 100
+    """Inputs in a mini-batch."""
+    optimizer: str = "adam"
+    """For the weights: "adam" (paper A on MNIST) or "sgd" with momentum 0.9 (paper A on CIFAR-10)."""
+    rate: float = 0.005
+    """Learning rate of the weights at the start: paper A's for Adam."""
+    rate_end: float = 1e-6
+    """And at the end of its cosine schedule (paper A)."""
+    weight_decay: float = 1e-4
+    """L2 penalty on the weights: Augerino's, kept by paper A for its baseline."""
+    eta_rate: float = 0.1
+    """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
+    eta_rate_end: float = 0.02
+    """And at the end of its cosine schedule: high enough to come back from too wide once the weights fit."""
+    eta_reward: float = 0.01
+    """Augerino: how much of the norm of eta is subtracted from the loss (paper A, section 5)."""
+    burn_in: int = 2
+    """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
+    evidence_every: int = 0
+    """Epochs between two steps up the evidence; 0 for about every 4,000 inputs, and twelve times at least."""
+    evidence_images: int = 500
+    """Most data behind the factors of one step; a sample is scaled up."""
+    evidence_samples: int = 0
+    """Views per input in the evidence; 0 for as many as in training."""
+    eta_steps: int = 8
+    """Mini-batch steps on the widths that share the same factors."""
+    eta_images: int = 64
+    """Data in each of them."""
+    evidence: str = "laplace"
+    """What chooses widths: "laplace", or "ntk" for any network; "none" leaves `plain` with a weight decay."""
+    structure: str = "kron"
+    """Structure of the curvature: "kron" (paper A), "diag" or "full"."""
+    output: str = "mc"
+    """Curvature in the outputs: "mc" (one random column, unbiased), "ggn" (exact), "label" or "ef"."""
+    positions: str = "reduce"
+    """Positions of a convolution: "reduce" (cheap) or "expand"."""
+    prior: str = "scalar"
+    """Prior precision for all ("scalar", paper A on MNIST), each "layer", or each parameter "tensor"."""
+    delta: float = 0.1
+    """Prior precision at the start; paper A starts at 1 and trains ten times as long."""
+    delta_rate: float = 0.05
+    """Learning rate of log delta and log sigma^2, Adam (paper A)."""
+    delta_steps: int = 10
+    """Steps on them at every step up the evidence; paper A takes 1 over many more epochs. They are closed form."""
+    nu: float = 0.0
+    """Invariance regularisation: weight of the logit error; 0 lets it follow SI until that is `si_target`."""
+    si_target: float = 0.95
+    """Saliency similarity that an automatic nu aims at (paper D)."""
+    side: str = "auto"
+    """Invariant weights: what is transformed, the "input", the first layer's "weight", or the cheaper one."""
+    posterior: str = "natural"
+    """Invariant weights: how the output layer is learned: "natural" gradients or "adam" (paper B) up the bound, or
+    "point": maximum likelihood."""
+    posterior_steps: int = 2
+    """Natural-gradient steps of the posterior after each epoch, at most."""
+    batchnorm: str = "refuse"
+    """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
+    choose_from: float = 0.0
+    """The share of the epochs that must be done before one may be chosen by its evidence; 1 keeps the last.
+    Laplace's evidence is about a mode: weights that have just begun to learn can look better than they are."""
+    settle_window: int = 0
+    """Stop early when nothing has drifted over so many epochs; 0 trains to the end."""
+    settle_eta: float = 0.02
+    """The largest drift of a width that counts as rest, as eta: 0.02 of a rotation is about one degree."""
+    settle_evidence: float = 0.005
+    """The same for the log evidence per example, in nats."""
+    evaluate_every: int = 0
+    """Score the test set after every so many epochs; 0 only at the end. It never steers the training."""
+    evaluate_images: int = 0
+    """Test inputs for the scores on the way; 0 for all. The score at the end takes all."""
+    checkpoint_seconds: float = 10.0
+    """Write a checkpoint after the first epoch that ends so long after the last one; 0 after every epoch."""
+    device: str = "cpu"
+    """Where to train, as torch names it: "cpu", "cuda", "cuda:1", "mps"."""
+    seed: int = 0
+    """Everything random follows from it."""
+
+    def __post_init__(self) -> None:
+        choose("method", self.method, METHOD_DEFAULTS)
+        choose("optimizer", self.optimizer, OPTIMIZERS)
+        choose("evidence", self.evidence, EVIDENCES)
+        choose("side", self.side, SIDES)
+        choose("posterior", self.posterior, POSTERIORS)
+        for name in AT_LEAST_ONE:
+            _at_least(name, getattr(self, name), 1)
+        for name in NOT_NEGATIVE:
+            _at_least(name, getattr(self, name), 0)
+
+    def climbs(self, epoch: int, N: int) -> int:
+        """Return how many steps up the evidence are due after this epoch; at least one after the last."""
+        often_enough = (self.epochs - self.burn_in) // FEWEST_CLIMBS
+        every = self.evidence_every or max(1, min(round(BETWEEN_CLIMBS / N), often_enough))
+        times = max(1, round(N / BETWEEN_CLIMBS)) if self.evidence_every == 0 else 1
+        beyond = epoch - self.burn_in
+        due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
+        return times if due else 0
+
+    @classmethod
+    def for_method(cls, method: str, **given: Any) -> "LearnConfig":
+        """Return the defaults of the method and of the network, with what was given in their place."""
+        method = method_name(method)
+        for name in given:
+            choose("setting", name, {f.name for f in fields(cls)})
+        defaults = MODEL_DEFAULTS.get(given.get("model") or "", {}) | METHOD_DEFAULTS[method]
+        return cls(**{**defaults, **given, "method": method})
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "LearnConfig":
+        """Rebuild the settings from what `to_json` gave."""
+        names = values.get("generators")
+        return super().from_json({**values, "generators": None if names is None else tuple(names)})
+
+
+def _at_least(name: str, value: int | float, smallest: int) -> None:
+    if not value >= smallest:
+        why = " One view per input is the smallest orbit." if name.startswith("samples") else ""
+        raise InputError(f"{name} must be at least {smallest:g}; got {value}.{why}")

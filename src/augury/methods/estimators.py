@@ -1,0 +1,316 @@
+"""Augury with the manners of scikit-learn: `fit`, `predict`, `score`; what was learned ends in an underscore.
+
+scikit-learn itself is not needed. Where it is there, these classes take part in its searches, cross-validation and
+pipelines: parameters are what the constructor took, unchanged, and fitting twice starts anew each time.
+
+`InvariantClassifier`: classification with the manners of scikit-learn.
+
+`InvariantRegressor`: regression with the manners of scikit-learn.
+"""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from augury.config.learn import DEFAULT_METHOD
+from augury.core.errors import InputError, choose
+from augury.data.arrays import as_array, to_inputs
+from augury.data.dataset import Dataset
+from augury.data.load import load
+from augury.methods.learn import learn
+from augury.training.evaluate import outputs_of
+from augury.training.progress import Progress
+from augury.transforms.base import Transform
+
+E = TypeVar("E", bound="InvariantEstimator")
+
+
+class InvariantEstimator:
+    """What classifier and regressor share."""
+
+    task: str
+    """"classification" or "regression"."""
+
+    def __init__(
+        self,
+        model: str | nn.Module | None = None,
+        *,
+        method: str = DEFAULT_METHOD,
+        generators: Sequence[str] | None = None,
+        transform: Transform | None = None,
+        input_shape: Sequence[int] | None = None,
+        kind: str | None = None,
+        epochs: int | None = None,
+        samples: int | None = None,
+        samples_eval: int | None = None,
+        batch: int | None = None,
+        device: str = "cpu",
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        callbacks: Sequence[Progress] = (),
+    ) -> None:
+        self.model, self.method = model, method
+        self.generators, self.transform = generators, transform
+        self.input_shape, self.kind = input_shape, kind
+        self.epochs, self.samples, self.samples_eval, self.batch = epochs, samples, samples_eval, batch
+        self.device, self.seed = device, seed
+        self.settings, self.callbacks = settings, callbacks
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self: E, **params: Any) -> E:
+        """Change parameters."""
+        for name, value in params.items():
+            setattr(self, choose(f"parameter of {type(self).__name__}", name, self._names()), value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = {n: v for n, v in self.get_params().items() if v is not defaults[n].default}
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in given.items())})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+
+        classifies = self.task == "classification"
+        return Tags(
+            estimator_type="classifier" if classifies else "regressor",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if classifies else None,
+            regressor_tags=None if classifies else RegressorTags(),
+            input_tags=InputTags(three_d_array=True),
+            non_deterministic=False,
+        )
+
+    def _fit(self, X: Any, y: Any) -> Dataset:
+        x = self._shaped(as_array(X))
+        data = load((x, y), task=self.task, kind=self.kind, test_fraction=0.0, seed=self.seed)
+        own: dict[str, Any] = {"generators": None if self.generators is None else tuple(self.generators)}
+        own |= {name: getattr(self, name) for name in ("epochs", "samples", "samples_eval", "batch")}
+        learned = learn(
+            data,
+            deepcopy(self.model),
+            self.method,
+            transform=deepcopy(self.transform),
+            callbacks=self.callbacks,
+            device=self.device,
+            seed=self.seed,
+            **{name: value for name, value in own.items() if value is not None},
+            **dict(self.settings or {}),
+        )
+        self.invariance_, self.model_, self.metrics_ = learned.invariance, learned.model, learned.metrics
+        self.widths_ = {name: width.value for name, width in learned.invariance.widths.items()}
+        self.n_features_in_ = int(np.prod(x.shape[1:]))
+        self._kind, self._shape = data.kind, data.input_shape
+        return data
+
+    def _shaped(self, x: np.ndarray) -> np.ndarray:
+        if self.input_shape is None:
+            return x
+        columns = int(np.prod(tuple(self.input_shape)))
+        if x.ndim < 1 or x[:1].size != columns * len(x[:1]):
+            raise InputError(
+                f"input_shape {tuple(self.input_shape)} needs {columns} numbers per example; got an array of shape "
+                f"{list(x.shape)}."
+            )
+        return x.reshape(len(x), *self.input_shape)
+
+    def _outputs(self, X: Any) -> Tensor:
+        if not hasattr(self, "model_"):
+            raise InputError(
+                f"this {type(self).__name__} must be fitted before it can predict. Call fit(X, y) first."
+            )
+        x = to_inputs(self._shaped(as_array(X)), self._kind)
+        if tuple(x.shape[1:]) != self._shape:
+            raise InputError(
+                f"inputs must have the shape of the training inputs, {list(self._shape)}; got {list(x.shape[1:])}."
+            )
+        if not bool(torch.isfinite(x).all()):
+            raise InputError("inputs must be finite; some are NaN or infinite. Remove or repair them.")
+        return outputs_of(self.model_, x)
+
+
+class InvariantClassifier(InvariantEstimator):
+    """A classifier that learns which transformations leave the labels alone, and is invariant to them.
+
+    After `fit`: `widths_` (in degrees, pixels, factors), `invariance_` (with intervals and verdicts), `model_`,
+    `classes_`, `metrics_` (a line per epoch), `n_features_in_`.
+
+    Parameters
+    ----------
+    model, method, generators, transform, input_shape, kind
+        As for `InvariantEstimator`.
+    epochs, samples, samples_eval, batch, device, seed, settings, callbacks
+        As for `InvariantEstimator`.
+    """
+
+    task = "classification"
+
+    def fit(self, X: Any, y: Any) -> "InvariantClassifier":
+        """Learn widths and weights.
+
+        Parameters
+        ----------
+        X
+            Inputs: arrays or tensors [N, ...]; images as bytes or as floats in [0, 1].
+        y
+            Labels [N]: whole numbers or text.
+
+        Returns
+        -------
+        InvariantClassifier
+            Itself.
+        """
+        labels = as_array(y)
+        self._fit(X, labels)
+        self.classes_ = np.unique(labels.ravel())
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the logits.
+
+        Parameters
+        ----------
+        X
+            Inputs.
+
+        Returns
+        -------
+        np.ndarray
+            [N, classes].
+        """
+        logits: np.ndarray = self._outputs(X).numpy()
+        return logits
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of every class.
+
+        Parameters
+        ----------
+        X
+            Inputs.
+
+        Returns
+        -------
+        np.ndarray
+            [N, classes], in the order of `classes_`.
+        """
+        probabilities: np.ndarray = self._outputs(X).double().softmax(1).numpy()
+        return probabilities
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class.
+
+        Parameters
+        ----------
+        X
+            Inputs.
+
+        Returns
+        -------
+        np.ndarray
+            Labels as they were given to `fit`.
+        """
+        which = self._outputs(X).argmax(1).numpy()
+        found: np.ndarray = self.classes_[which]
+        return found
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of right answers.
+
+        Parameters
+        ----------
+        X, y
+            Inputs and their labels.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        return float(np.mean(self.predict(X) == as_array(y).ravel()))
+
+
+class InvariantRegressor(InvariantEstimator):
+    """A regressor that learns which transformations leave the targets alone, and is invariant to them.
+
+    Targets are taken as they are: bring them to a size near 1. After `fit`: `widths_`, `invariance_`, `model_`,
+    `metrics_`, `n_features_in_`.
+
+    Parameters
+    ----------
+    model, method, generators, transform, input_shape, kind
+        As for `InvariantEstimator`.
+    epochs, samples, samples_eval, batch, device, seed, settings, callbacks
+        As for `InvariantEstimator`.
+    """
+
+    task = "regression"
+
+    def fit(self, X: Any, y: Any) -> "InvariantRegressor":
+        """Learn widths and weights.
+
+        Parameters
+        ----------
+        X
+            Inputs: arrays or tensors [N, ...].
+        y
+            Targets [N] or [N, D].
+
+        Returns
+        -------
+        InvariantRegressor
+            Itself.
+        """
+        targets = as_array(y)
+        self._fit(X, targets)
+        self._flat = targets.ndim == 1
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted targets.
+
+        Parameters
+        ----------
+        X
+            Inputs.
+
+        Returns
+        -------
+        np.ndarray
+            [N] or [N, D], as the targets were given to `fit`.
+        """
+        found: np.ndarray = self._outputs(X).numpy()
+        return found[:, 0] if self._flat else found
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the coefficient of determination R^2.
+
+        Parameters
+        ----------
+        X, y
+            Inputs and their targets.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for those of the mean, averaged over targets.
+        """
+        truth = as_array(y).astype(np.float64).reshape(len(as_array(y)), -1)
+        residual = ((truth - self.predict(X).reshape(truth.shape)) ** 2).sum(0)
+        total = ((truth - truth.mean(0)) ** 2).sum(0)
+        return float(np.mean(1 - residual / np.where(total > 0, total, 1.0)))

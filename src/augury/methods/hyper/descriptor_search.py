@@ -1,0 +1,197 @@
+"""What a descriptor is chosen by, as a function of it: the evidence of the head, or minus its training loss.
+
+Choose a descriptor: a design of starts, gradient steps from the best of them, levels.
+
+By evidence the starts are the corners of [0, 1]^K and its middle: from the middle alone the ascent can stick where one
+group's entry should first go the other way. By loss there is one start, the middle, as in paper C.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from augury.config.hyper import AdaptConfig
+from augury.evidence.head import Head, Loss, Warm, along, fit_head, fit_loss
+from augury.evidence.head_softmax import normalised
+
+if TYPE_CHECKING:
+    from augury.models.hypernetwork import HyperExtractor
+
+
+KEPT = 4
+"""Solved heads that are kept: each holds a matrix of the size of the features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The objective at one descriptor."""
+
+    i: Float[Tensor, " K"]
+    """The descriptor."""
+    value: float
+    """How good it is."""
+
+
+class Objective:
+    """From descriptors to evidence or loss, on one set of examples.
+
+    Batch normalisation must see exactly these examples: call `extractor.calibrate(x)` before.
+    """
+
+    def __init__(
+        self,
+        extractor: "HyperExtractor",
+        x: Float[Tensor, "N ..."],
+        y: Shaped[Tensor, "N ..."],
+        n_outputs: int,
+        config: AdaptConfig,
+    ) -> None:
+        self.extractor, self.x, self.y, self.n_outputs, self.config = extractor, x, y, n_outputs, config
+        self.warm: Warm | None = None
+        self.points: list[Point] = []
+        self.tell: Callable[[Point], None] | None = None
+        self._solved: list[tuple[Point, Head | Loss]] = []
+
+    def at(self, i: Float[Tensor, " K"]) -> Point:
+        """Return the objective at a descriptor, from memory where it was met before."""
+        if (known := next((p for p in self.points if torch.equal(p.i, i)), None)) is not None:
+            return known
+        found = self._fit_at(i)
+        value = found.log_evidence if isinstance(found, Head) else found.value
+        point = Point(i.detach().clone(), float(value))
+        self.points.append(point)
+        # The heads worth keeping are those that a climb may start from: the best so far.
+        self._solved = sorted([*self._solved, (point, found)], key=lambda pair: -pair[0].value)[:KEPT]
+        if self.tell is not None:
+            self.tell(point)
+        return point
+
+    def best(self, points: Sequence[Point]) -> Point:
+        """Return the best of some points: by the variational bound where data are few enough for it, else by value."""
+        bounds: list[float] = []
+        for point in points if len(points) > 1 else ():
+            found = self.solved(point.i) or self._fit_at(point.i)
+            if not isinstance(found, Head) or found.variational is None:
+                break
+            bounds.append(found.variational())
+        values = bounds if len(bounds) == len(points) else [point.value for point in points]
+        return points[max(range(len(points)), key=values.__getitem__)]
+
+    def _fit_at(self, i: Float[Tensor, " K"]) -> Head | Loss:
+        with torch.no_grad():
+            return self._fit(self.extractor(self.x, i))
+
+    def slope(self, point: Point) -> Float[Tensor, " K"]:
+        """Return the derivative at a descriptor; its head is not solved again if it was among the best."""
+        i = point.i.clone().requires_grad_()
+        with torch.enable_grad():
+            features = self.extractor(self.x, i)
+            found = self.solved(point.i) or self._fit(features.detach())
+            value = along(normalised(features).Z, found.slope())
+        return torch.autograd.grad(value, i)[0]
+
+    def solved(self, i: Float[Tensor, " K"]) -> Head | Loss | None:
+        """Return the head that was solved at a descriptor, if it is still there."""
+        return next((found for point, found in self._solved if torch.equal(point.i, i)), None)
+
+    def _fit(self, features: Float[Tensor, "N d"]) -> Head | Loss:
+        tolerance = self.config.tolerance
+        found: Head | Loss
+        if self.config.criterion == "evidence":
+            found = fit_head(features, self.y, self.n_outputs, warm=self.warm, tolerance=tolerance)
+        else:
+            ridge = self.config.ridge
+            found = fit_loss(
+                features, self.y, self.n_outputs, ridge=ridge, warm=self.warm, tolerance=tolerance
+            )
+        self.warm = found.warm
+        return found
+
+
+ALL_CORNERS = 4
+"""Largest K for which every corner is a start."""
+SHORTEST = 0.02
+"""A climb ends where its step becomes shorter."""
+LEAST = 1.0
+"""Nats: a climb ends where less evidence than this is to be gained, since so little tells no descriptors apart."""
+FINE = 1001
+"""Levels of a descriptor that is called continuous: it is written with three digits, and counted so in the bound."""
+
+
+def starts(K: int, like: Tensor) -> Float[Tensor, "M K"]:
+    """Return where to begin."""
+    middle = torch.full((1, K), 0.5)
+    if K <= ALL_CORNERS:
+        corners = torch.tensor(list(product((1.0, 0.0), repeat=K)))
+    else:
+        eye = torch.eye(K)
+        corners = torch.cat([torch.ones(1, K), torch.zeros(1, K), 1 - eye, eye])
+    return torch.cat([corners, middle]).to(like)
+
+
+def choose_descriptor(objective: Objective, K: int, like: Tensor) -> Point:
+    """Return the best descriptor that the starts and the climbs find."""
+    return objective.best(finalists(objective, K, like))
+
+
+def finalists(objective: Objective, K: int, like: Tensor) -> list[Point]:
+    """Return where the climbs ended, and by evidence the best starts too."""
+    config = objective.config
+    if config.criterion == "loss":
+        return [climb(objective, torch.full((K,), 0.5).to(like), config)]
+    tried = sorted((objective.at(i) for i in starts(K, like)), key=lambda p: -p.value)[: config.climbs]
+    found = [climb(objective, p.i, config) for p in tried]
+    return list({tuple(p.i.tolist()): p for p in [*tried, *found]}.values())
+
+
+def climb(objective: Objective, start: Float[Tensor, " K"], config: AdaptConfig) -> Point:
+    """Take gradient steps inside [0, 1]^K.
+
+    A step moves the entry with the largest derivative by the rate; the rate is halved where the objective falls, and
+    the climb ends where nothing is left to gain: at a corner from which every derivative points outwards, at once.
+    """
+    best, rate = objective.at(start), config.rate
+    inwards = _inwards(objective, best)
+    least = LEAST if config.criterion == "evidence" else config.tolerance
+    for _ in range(config.steps):
+        size = float(inwards.abs().max())
+        if rate < SHORTEST or size * rate < least:
+            break
+        there = objective.at((best.i + rate / size * inwards).clamp(0, 1))
+        if there.value > best.value:
+            best, rate = there, min(1.0, 1.5 * rate)
+            inwards = _inwards(objective, best)
+        else:
+            rate /= 2
+    return best
+
+
+def _inwards(objective: Objective, point: Point) -> Tensor:
+    """Return the derivative without what points out of the cube."""
+    slope = objective.slope(point)
+    outwards = ((point.i <= 0) & (slope < 0)) | ((point.i >= 1) & (slope > 0))
+    return torch.where(outwards, torch.zeros_like(slope), slope)
+
+
+def to_levels(objective: Objective, i: Float[Tensor, " K"], levels: int) -> Float[Tensor, " K"]:
+    """Discretise a descriptor."""
+    steps = levels - 1
+    if objective.config.criterion == "loss" or levels >= FINE or len(i) > ALL_CORNERS:
+        return (i * steps).round() / steps
+    sides = [_neighbours(v * steps) for v in i.double().tolist()]
+    candidates = [torch.tensor(c).to(i) / steps for c in product(*sides)]
+    if len(candidates) == 1:
+        return candidates[0]
+    return objective.best([objective.at(c) for c in candidates]).i
+
+
+def _neighbours(place: float) -> list[int]:
+    """Return the whole numbers beside a place, or the one that it is."""
+    nearest = round(place)
+    return [nearest] if abs(place - nearest) < 1e-5 else [math.floor(place), math.ceil(place)]

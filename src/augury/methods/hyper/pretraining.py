@@ -1,0 +1,242 @@
+"""What both ways of pre-training share: an extractor, heads that are thrown away, views, one optimiser.
+
+A step draws two views of every image for each descriptor, by the groups that the descriptor names, and passes them
+through the weights that the descriptor generates. Statistics of batch normalisation are those of one descriptor's
+views: mixed over descriptors they would fit none.
+
+The objectives of pre-training: NT-Xent (SimCLR) and the invariance term.
+
+    nt_xent    - mean over the 2B views a of  log  exp(z_a . z_b / tau) / sum_{c != a} exp(z_a . z_c / tau),
+               z of unit length, b the other view of the same image
+    apart      1 - mean cosine between the features of two views of the same image
+
+The plain cosine is lowered in part by features that all point one way, whatever the image: say how alike random pairs
+are beside it. About the mean of the batch, two images have a cosine near 0 whatever the features do.
+
+Multi-task pre-training (paper C, Eqs. 1 and 2): every task has a descriptor that is known, and a linear head.
+
+    minimise  mean over tasks t of  CE(W_t f(v; theta(i_t)), y_t) + lambda (1 - cos(f(v; .), f(v'; .))),
+
+v, v' views by the groups to which task t is invariant (Augerino's augmentations, with a width that is given). Views
+alone teach a single convolution its colour invariance but hardly rotation; the second term does (`lambda` is the
+setting `invariance`; 0 is the paper's objective). A task whose label is unknown for an image (-1) passes it over.
+
+With the setting `shared` all tasks use one set of weights: the multi-task baseline.
+
+HyperSimCLR (paper C): contrastive pre-training, each descriptor with the views it should not tell apart.
+
+    minimise  mean over descriptors i of  NT-Xent(p(f(v; theta(i))), p(f(v'; theta(i)))),    v, v' views by i's groups
+
+p is a projection head, shared by all descriptors and thrown away (Chen et al., 2020). With a single descriptor the
+generated weights are those of an ordinary network, and this is SimCLR: [1, 1] for all groups, [1, 0] for the first
+alone (ventral-SimCLR), [0, 1] for the second (dorsal-SimCLR).
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from augury.config.hyper import AmortizeConfig
+from augury.core.errors import InputError
+from augury.data.dataset import Dataset
+from augury.methods.hyper.views import Views
+from augury.models.hypernetwork import HyperExtractor
+from augury.models.layers import seeded
+from augury.training.learner import Learner
+from augury.training.optimizers import Cosine
+
+SHARED_DESCRIPTOR = 0.5
+"""Every entry of the one descriptor that stands for all, where the extractor is to be shared."""
+
+
+class Pretrainer(Learner):
+    """Trains a hyper-extractor."""
+
+    def __init__(
+        self,
+        extractor: HyperExtractor,
+        heads: nn.Module,
+        views: Views,
+        descriptors: Sequence[Sequence[float]],
+        config: AmortizeConfig,
+    ) -> None:
+        self.model: HyperExtractor = extractor
+        self.heads, self.views, self.config = heads, views, config
+        self.descriptors = [tuple(descriptor) for descriptor in descriptors]
+        parameters = [*extractor.parameters(), *heads.parameters()]
+        self.weights = torch.optim.Adam(parameters, lr=config.rate, weight_decay=config.weight_decay)
+        self.cosine = Cosine(self.weights, config.rate_end)
+
+    @abstractmethod
+    def objective(
+        self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
+    ) -> Float[Tensor, ""]:
+        """Return what is minimised."""
+
+    def features(
+        self, x: Float[Tensor, "B ..."], which: Sequence[int], rng: torch.Generator
+    ) -> Float[Tensor, "M two B d"]:
+        """Return the features of two views of every image at some of the descriptors."""
+        chosen = [self.descriptors[m] for m in which]
+        i = next(self.model.parameters()).new_tensor(chosen)
+        if self.config.shared:
+            i = torch.full_like(i, SHARED_DESCRIPTOR)
+        twice = torch.cat([x, x])
+        views = torch.stack([self.views(twice, descriptor, rng) for descriptor in chosen])
+        return self.model.each(views, i).unflatten(1, (2, len(x)))
+
+    def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
+        """Take one step down the objective."""
+        loss = self.objective(x, y, rng)
+        self.weights.zero_grad()
+        loss.backward()
+        self.weights.step()
+        return loss.item()
+
+    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """Return the one optimiser."""
+        return {"weights": self.weights}
+
+    def schedules(self) -> Sequence[Cosine]:
+        """Return the one schedule."""
+        return [self.cosine]
+
+    def modules(self) -> Mapping[str, nn.Module]:
+        """Return all that is trained."""
+        return {"model": self.model, "heads": self.heads}
+
+
+def nt_xent(
+    z: Float[Tensor, "B d"], z_other: Float[Tensor, "B d"], temperature: float = 0.5
+) -> Float[Tensor, ""]:
+    """Return the normalised temperature-scaled cross-entropy of Chen et al. (2020)."""
+    B = len(z)
+    unit = F.normalize(torch.cat([z, z_other]), dim=1)
+    logits = (unit @ unit.T) / temperature
+    logits = logits.masked_fill(torch.eye(2 * B, dtype=torch.bool, device=z.device), -torch.inf)
+    partner = torch.arange(2 * B, device=z.device).roll(B)
+    return F.cross_entropy(logits, partner)
+
+
+def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool = False) -> Float[Tensor, ""]:
+    """Return how far apart the features of two views are: 0 where they point the same way."""
+    if centred:
+        mean = (f.mean(0) + f_other.mean(0)) / 2
+        f, f_other = f - mean, f_other - mean
+    return 1 - F.cosine_similarity(f, f_other, dim=1).mean()
+
+
+UNKNOWN = -1
+"""The label of an image that a task knows nothing of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """Several classification tasks on one pile of images."""
+
+    x: Float[Tensor, "N C H W"]
+    """The images."""
+    y: Float[Tensor, "N T"]
+    """Class of each image in each task, or `UNKNOWN`; as floats, which the training loop carries."""
+    outputs: tuple[int, ...]
+    """Classes of each task."""
+    source: str
+    """Where they came from."""
+
+
+def gather(tasks: Mapping[str, Dataset]) -> Tasks:
+    """Put the training sets of several tasks together; those that share their images keep sharing them."""
+    if not tasks:
+        raise InputError("multi-task pre-training needs at least one task; got none.")
+    sets = list(tasks.values())
+    for name, data in tasks.items():
+        if data.kind != "image" or data.task != "classification" or data.input_shape != sets[0].input_shape:
+            raise InputError(
+                f"every task must classify images of one shape; task '{name}' has {data.kind}s "
+                f"{list(data.input_shape)} for {data.task}."
+            )
+    piles = list({id(data.x_train): data.x_train for data in sets}.values())
+    y = torch.full((sum(map(len, piles)), len(sets)), float(UNKNOWN))
+    for t, data in enumerate(sets):
+        place = next(k for k, pile in enumerate(piles) if pile is data.x_train)
+        start = sum(len(pile) for pile in piles[:place])
+        y[start : start + len(data.x_train), t] = data.y_train.float()
+    x = piles[0] if len(piles) == 1 else torch.cat(piles)
+    return Tasks(x, y, tuple(data.n_outputs for data in sets), sets[0].source)
+
+
+class MultiTask(Pretrainer):
+    """Trains by the cross-entropy of all tasks."""
+
+    def __init__(
+        self,
+        extractor: HyperExtractor,
+        outputs: Sequence[int],
+        views: Views,
+        descriptors: Sequence[Sequence[float]],
+        config: AmortizeConfig,
+        rng: torch.Generator,
+    ) -> None:
+        if len(outputs) != len(descriptors):
+            raise InputError(
+                f"every task must have a descriptor; got {len(outputs)} tasks and {len(descriptors)} descriptors."
+            )
+        heads = nn.ModuleList([seeded(nn.Linear, extractor.features, n, rng=rng) for n in outputs])
+        super().__init__(extractor, heads.to(config.device), views, descriptors, config)
+
+    def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
+        """Return the mean loss of the tasks."""
+        f = self.features(x, range(len(self.descriptors)), rng)
+        losses = [self._task(t, f[t], y[:, t].long()) for t in range(len(self.descriptors))]
+        return torch.stack(losses).mean()
+
+    def _task(self, t: int, f: Float[Tensor, "two B d"], y: Tensor) -> Tensor:
+        known = (y != UNKNOWN).sum().clamp(min=1)
+        outputs = self.heads[t](f.flatten(0, 1))  # type: ignore[index]
+        total = F.cross_entropy(outputs, torch.cat([y, y]), ignore_index=UNKNOWN, reduction="sum")
+        loss = total / (2 * known)
+        if self.config.invariance and any(self.descriptors[t]):
+            loss = loss + self.config.invariance * apart(f[0], f[1], self.config.centred)
+        return loss
+
+
+class Contrastive(Pretrainer):
+    """Trains by NT-Xent; no labels."""
+
+    def __init__(
+        self,
+        extractor: HyperExtractor,
+        views: Views,
+        descriptors: Sequence[Sequence[float]],
+        config: AmortizeConfig,
+        rng: torch.Generator,
+    ) -> None:
+        d = extractor.features
+        head = nn.Sequential(
+            seeded(nn.Linear, d, d, rng=rng), nn.ReLU(), seeded(nn.Linear, d, config.projection, rng=rng)
+        )
+        super().__init__(extractor, head.to(config.device), views, descriptors, config)
+
+    def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
+        """Return the mean NT-Xent of this step's descriptors."""
+        M = len(self.descriptors)
+        which = (
+            range(M)
+            if self.config.per_step >= M
+            else torch.randperm(M, generator=rng)[: self.config.per_step]
+        )
+        f = self.features(x, list(map(int, which)), rng)
+        z = self.heads(f)
+        loss = torch.stack([nt_xent(a, b, self.config.temperature) for a, b in z]).mean()
+        if self.config.invariance:
+            loss = (
+                loss
+                + self.config.invariance
+                * torch.stack([apart(a, b, self.config.centred) for a, b in f]).mean()
+            )
+        return loss

@@ -1,0 +1,72 @@
+"""Accuracy and R^2: of a model, and as an estimate from the training examples with the head left to guess.
+
+    accuracy   parts of the examples are predicted by heads that were fitted to the other parts (prior precision kept)
+    R^2        every example by the head of all others, in closed form: residual / (1 - leverage)
+
+The descriptor has seen all of the examples; with a few numbers chosen from hundreds of examples that matters little.
+R^2 is 1 - squared error / squared distance from the mean, averaged over the targets.
+"""
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+
+from augury.evidence.head import Head, standard
+from augury.evidence.head_softmax import Basis, Softmax, basis, normalised, problem
+
+CHUNK = 500
+"""Inputs in one forward pass."""
+
+
+@torch.no_grad()
+def passed(net: nn.Module, x: Float[Tensor, "N ..."], chunk: int = CHUNK) -> Float[Tensor, "N d"]:
+    """Return what a network gives, part by part."""
+    device = next((p.device for p in net.parameters()), x.device)
+    return torch.cat([net(part.to(device)) for part in x.split(chunk)])
+
+
+def score(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> float:
+    """Return accuracy or R^2."""
+    if not y.is_floating_point():
+        return float((outputs.argmax(1) == y).double().mean())
+    outputs, y = outputs.double(), y.double()
+    total = (y - y.mean(0)).square().sum(0)
+    moving = total > 0
+    return float(1 - ((outputs - y).square().sum(0)[moving] / total[moving]).mean())
+
+
+@torch.no_grad()
+def held_out(
+    features: Float[Tensor, "N d"],
+    y: Shaped[Tensor, "N ..."],
+    head: Head,
+    folds: int,
+    rng: torch.Generator,
+) -> float:
+    """Estimate accuracy or R^2 on new examples."""
+    rotated = basis(normalised(features).Z)
+    if y.is_floating_point():
+        assert head.sigma2 is not None
+        return _leave_one_out(rotated, y.double(), head.delta * head.sigma2)
+    return _by_parts(problem(rotated, y, len(head.weight), head.delta), y, folds, rng)
+
+
+def _leave_one_out(rotated: Basis, y: Float[Tensor, "N C"], lam: float) -> float:
+    centre, scale = standard(y)
+    y = (y - centre) / scale
+    residual = y - rotated.Z @ ((rotated.Z.T @ y) / (rotated.a + lam)[:, None])
+    leverage = 1 / len(y) + (rotated.Z.square() / (rotated.a + lam)).sum(1)
+    return score(y - residual / (1 - leverage).clamp_min(1e-9)[:, None], y)
+
+
+def _by_parts(whole: Softmax, y: Int[Tensor, " N"], folds: int, rng: torch.Generator) -> float:
+    order = torch.randperm(len(y), generator=rng).to(y.device)
+    start = whole.solve(whole.Z.new_zeros(whole.Y.shape[1], whole.Z.shape[1]), tolerance=1.0)
+    right = 0
+    for part in order.tensor_split(min(folds, len(y))):
+        keep = torch.ones_like(y, dtype=torch.bool)
+        keep[part] = False
+        head = Softmax(whole.Z[keep], whole.Y[keep], whole.tau, whole.a)
+        logits = whole.Z[part] @ head.solve(start, tolerance=0.1).T
+        right += int((logits.argmax(1) == y[part]).sum())
+    return right / len(y)

@@ -1,0 +1,96 @@
+"""The methods by name. Free of torch until one is made, so that the command line can list them at once."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from augury.config.learn import LearnConfig
+from augury.core.errors import InputError, choose
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from augury.training.learner import Learner
+    from augury.transforms.base import Transform
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the table."""
+
+    summary: str
+    """What it does, in a line."""
+    module: str
+    """Where its learner lives."""
+    learner: str
+    """Name of the class: (net, transform, config, task, N)."""
+    needs_transform: bool = True
+    """Whether there must be something to learn the widths of."""
+    needs_example: bool = False
+    """Whether the learner must see a few inputs to find its way in the network (argument `example`)."""
+
+
+METHODS: dict[str, Method] = {
+    "augerino": Method(
+        "widths and weights by one loss, with a reward for wide orbits (Benton et al., 2020)",
+        "augury.methods.augerino",
+        "Augerino",
+    ),
+    "augmented": Method("fixed widths, given by you", "augury.methods.fixed_transform", "Augmented"),
+    "last_layer": Method(
+        "LILA with the evidence of the last layer only: an ablation (Schwoebel et al., 2022)",
+        "augury.methods.lila",
+        "LastLayer",
+        needs_example=True,
+    ),
+    "lila": Method(
+        "widths by the differentiable Laplace evidence: no validation set (Immer et al., 2022)",
+        "augury.methods.lila",
+        "Lila",
+    ),
+    "invariant_weights": Method(
+        "a shallow network, its widths by a variational bound on the evidence (van der Ouderaa and van der Wilk, 2022)",
+        "augury.methods.invariant_weights",
+        "InvariantWeights",
+    ),
+    "data_augmented": Method(
+        "the bare network on transformed copies, widths given by you: what most people do (paper D's DA)",
+        "augury.methods.fixed_transform",
+        "DataAugmented",
+    ),
+    "regularised": Method(
+        "logits pulled together over the orbit until saliency is invariant too (paper D's IR)",
+        "augury.methods.regularised",
+        "Regularised",
+    ),
+    "weight_tied": Method(
+        "first layer tied over a finite group such as C4: exactly invariant (paper D's WT)",
+        "augury.methods.fixed_transform",
+        "TiedLearner",
+    ),
+    "plain": Method(
+        "no invariance: the network as it is", "augury.methods.plain", "Plain", needs_transform=False
+    ),
+}
+"""Every method by its name; its defaults are in `augury.config.learn.METHOD_DEFAULTS`."""
+
+
+def build(
+    net: "nn.Module",
+    transform: "Transform | None",
+    config: LearnConfig,
+    task: str,
+    N: int,
+    example: "Tensor | None" = None,
+) -> "Learner":
+    """Make the learner that the settings name."""
+    row = METHODS[choose("method", config.method, METHODS)]
+    if row.needs_transform and transform is None:
+        raise InputError(
+            f"method '{config.method}' learns the widths of transformations, and such data have none. "
+            f"Give one of your own (transform=...), or take method 'plain'."
+        )
+    extra = {"example": example} if row.needs_example else {}
+    make = getattr(import_module(row.module), row.learner)
+    learner: Learner = make(net, transform, config, task, N, **extra)
+    return learner

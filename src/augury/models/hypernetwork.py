@@ -1,0 +1,377 @@
+"""The generator of weights (paper C, appendix B): a first layer for all, an output layer for each convolution.
+
+    h = tanh(i w1 + b1),    theta_l = h w2_l + b2_l
+
+With a single convolution this is the paper's two-layer network (d_h = 40); for a ResNet-18 it takes d_h = 64. The paper
+leaves the activation open; tanh makes the weights a smooth function of the descriptor, which is to be learned by
+gradients. At the start every theta_l has the variance that suits a ReLU layer (He et al., 2015), half of it from b2_l
+(shared by all descriptors) and half from h w2_l.
+
+What a `HyperExtractor` does to an encoder when it is made: look at it, and take its convolutions' weights out.
+
+A feature extractor for every invariance: the weights of its convolutions are generated from a descriptor (paper C).
+
+    features = f(x; theta(i)),    i in [0, 1]^K: 1 for invariance to a group of transformations, 0 for sensitivity
+
+Weights are generated once per batch and descriptor, never per input; those of many descriptors in one product.
+Whatever is not a convolution's weight (scales and shifts of norms, biases, linear layers) is shared by all descriptors.
+
+Batch normalisation takes its statistics at the descriptor at hand: of the batch, or, after `calibrate`, of reference
+inputs, so that an input's features no longer depend on its neighbours. For a new task calibrate on its training inputs.
+"""
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from augury.core.errors import InputError, choose
+from augury.models.hyper_norm import forget, noting, swap_in, swap_out
+from augury.models.layers import seeded
+from augury.models.networks import ENCODERS, build_encoder
+
+ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
+
+
+class WeightGenerator(nn.Module):
+    """From descriptors to the weights of several layers, all descriptors at once."""
+
+    def __init__(
+        self,
+        K: int,
+        shapes: Mapping[str, tuple[int, ...]],
+        rng: torch.Generator,
+        d_h: int = 40,
+        activation: str = "tanh",
+    ) -> None:
+        super().__init__()
+        self.shapes = dict(shapes)
+        self.activation = choose("activation", activation, ACTIVATIONS)
+        self.first = seeded(nn.Linear, K, d_h, rng=rng)
+        corners = (
+            torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * K).view(-1, K)
+            if K <= 10
+            else torch.rand(1024, K, generator=rng).round()
+        )
+        with torch.no_grad():
+            power = float(self.hidden(corners).square().sum(1).mean())
+        self.w2, self.b2 = nn.ParameterList(), nn.ParameterList()
+        for shape in self.shapes.values():
+            n, spread = math.prod(shape), math.sqrt(2 / math.prod(shape[1:]))
+            self.w2.append(_normal((d_h, n), spread * math.sqrt(0.5 / max(power, 1e-6)), rng))
+            self.b2.append(_normal((n,), spread * math.sqrt(0.5), rng))
+
+    def hidden(self, i: Float[Tensor, "M K"]) -> Float[Tensor, "M d_h"]:
+        """Return h."""
+        h: Tensor = ACTIVATIONS[self.activation](self.first(i))
+        return h
+
+    def forward(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
+        """Return the weights of every layer for every descriptor."""
+        h = self.hidden(i)
+        pairs = zip(self.shapes.items(), self.w2, self.b2, strict=True)
+        return {name: (h @ w2 + b2).view(-1, *shape) for (name, shape), w2, b2 in pairs}
+
+
+def _normal(shape: tuple[int, ...], spread: float, rng: torch.Generator) -> nn.Parameter:
+    return nn.Parameter(torch.randn(shape, generator=rng, device=rng.device) * spread)
+
+
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+def group_names(groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the invariance groups, or raise unless there are some and all differ."""
+    names = tuple(groups)
+    if not names or len(set(names)) < len(names) or not all(names):
+        raise InputError(
+            f"an extractor needs at least one invariance group, each with a name of its own; got {list(names)}."
+        )
+    return names
+
+
+def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """Return the number of features, by a look at two inputs of zeros."""
+    was_training = encoder.training
+    like = next(encoder.parameters(), torch.zeros(()))
+    zeros = like.new_zeros(2, *input_shape)
+    try:
+        with torch.no_grad():
+            out = encoder.eval()(zeros)
+    except RuntimeError as error:
+        raise InputError(
+            f"the encoder cannot take inputs of shape {list(input_shape)}: {str(error).splitlines()[0]}."
+        ) from error
+    finally:
+        encoder.train(was_training)
+    if out.ndim != 2 or len(out) != 2:
+        raise InputError(
+            f"an encoder must give one row of features per input, [n, d]; for 2 inputs it gave {list(out.shape)}."
+        )
+    return int(out.shape[1])
+
+
+def vacate(encoder: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Take the weights out of every convolution, in place, leaving places to be filled."""
+    shapes = {}
+    for path, layer in encoder.named_modules():
+        if isinstance(layer, CONVOLUTIONS):
+            shapes[f"{path}.weight" if path else "weight"] = tuple(layer.weight.shape)
+            del layer._parameters["weight"]
+            layer.register_buffer("weight", torch.empty(0), persistent=False)
+    if not shapes:
+        raise InputError("an encoder must have convolutions, whose weights are to be generated; it has none.")
+    return shapes
+
+
+CUSTOM = "custom"
+"""What a user's own encoder is called."""
+D_H = 64
+"""Hidden units for it, unless told."""
+
+
+class HyperExtractor(nn.Module):
+    """An encoder whose convolutions follow an invariance descriptor.
+
+    Parameters
+    ----------
+    encoder
+        A key of `augury.models.encoders.ENCODERS`, or a module [n, *input_shape] -> [n, d] with convolutions of your
+        own, which is copied.
+    groups
+        Names of the K invariance groups, in the order of the descriptor.
+    input_shape
+        Shape of one input.
+    rng
+        Where the generator's first weights come from.
+    d_h
+        Hidden units of the generator: 40 for one convolution and 64 for a ResNet, unless told (paper C).
+    activation
+        Of the hidden units: "tanh" or "relu".
+    """
+
+    def __init__(
+        self,
+        encoder: str | nn.Module,
+        groups: Sequence[str],
+        input_shape: Sequence[int],
+        rng: torch.Generator,
+        d_h: int | None = None,
+        activation: str = "tanh",
+    ) -> None:
+        super().__init__()
+        self.groups: tuple[str, ...] = group_names(groups)
+        self.input_shape: tuple[int, ...] = tuple(input_shape)
+        self.encoder_name: str = encoder if isinstance(encoder, str) else CUSTOM
+        self.encoder = (
+            build_encoder(encoder, input_shape, rng) if isinstance(encoder, str) else copy.deepcopy(encoder)
+        )
+        self.d_h: int = d_h or (ENCODERS[encoder].d_h if isinstance(encoder, str) else D_H)
+        self.features: int = feature_count(self.encoder, self.input_shape)
+        self.norms = swap_in(self.encoder)
+        self.weights = WeightGenerator(len(self.groups), vacate(self.encoder), rng, self.d_h, activation)
+        self.register_buffer("reference", None, persistent=False)
+        self.reference: Tensor | None
+
+    @property
+    def K(self) -> int:
+        """How many invariance groups there are."""
+        return len(self.groups)
+
+    def forward(self, x: Float[Tensor, "n ..."], i: Float[Tensor, " K"]) -> Float[Tensor, "n d"]:
+        """Return the features at one descriptor, differentiable in it.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        i
+            The descriptor; `descriptor` checks one that a user gave.
+
+        Returns
+        -------
+        Tensor
+            Their features.
+        """
+        weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
+        return self.encode(x, weights)
+
+    def many(self, x: Float[Tensor, "n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
+        """Return the features of the same inputs at several descriptors.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        i
+            The descriptors.
+
+        Returns
+        -------
+        Tensor
+            Features at each.
+        """
+        return self._passes([x] * len(i), i)
+
+    def each(self, x: Float[Tensor, "M n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
+        """Return the features of inputs of its own for every descriptor.
+
+        The weights come out of one product. The passes follow one another: a grouped convolution over all of
+        them was twice as slow on a CPU.
+
+        Parameters
+        ----------
+        x
+            Inputs for each descriptor.
+        i
+            The descriptors.
+
+        Returns
+        -------
+        Tensor
+            Features at each.
+        """
+        return self._passes(list(x), i)
+
+    def _passes(self, xs: list[Tensor], i: Tensor) -> Tensor:
+        weights = self.generate(i)
+        shares = [{name: theta[m] for name, theta in weights.items()} for m in range(len(i))]
+        return torch.stack([self.encode(x, share) for x, share in zip(xs, shares, strict=True)])
+
+    def generate(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
+        """Return the convolutions' weights at several descriptors.
+
+        Parameters
+        ----------
+        i
+            The descriptors.
+
+        Returns
+        -------
+        dict
+            Weights [M, out, in, ...] by their name in the encoder.
+        """
+        if i.shape[-1] != self.K:
+            raise InputError(
+                f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {i.shape[-1]}."
+            )
+        return self.weights(i)
+
+    def encode(self, x: Float[Tensor, "n ..."], weights: Mapping[str, Tensor]) -> Float[Tensor, "n d"]:
+        """Return the features with given weights in the convolutions.
+
+        Parameters
+        ----------
+        x
+            Inputs.
+        weights
+            Weights [out, in, ...] by name: one descriptor's share of `generate`.
+
+        Returns
+        -------
+        Tensor
+            The features.
+        """
+        try:
+            if self.norms and self.reference is not None and x is not self.reference:
+                self._note(weights, self.reference)
+            return self._run(x, weights)
+        finally:
+            forget(self.norms)
+
+    def _run(self, x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
+        if x.ndim == 4:  # channels last: half the time of a convolution on a CPU
+            x = x.contiguous(memory_format=torch.channels_last)
+        features: Tensor = functional_call(self.encoder, dict(weights), (x,))
+        return features
+
+    def _note(self, weights: Mapping[str, Tensor], reference: Tensor) -> None:
+        with noting(self.norms):
+            self._run(reference, weights)
+
+    def calibrate(self, x: Float[Tensor, "n ..."] | None) -> None:
+        """Let batch normalisation take its statistics from these inputs, at whatever descriptor.
+
+        They pass through the network before every batch (not before their own: give the same tensor to train on
+        them). To go over many inputs at one descriptor, `materialise`: that costs one such pass in all.
+
+        Parameters
+        ----------
+        x
+            Reference inputs, such as the training inputs of a new task; None to return to each batch's own.
+        """
+        self.reference = x
+
+    @torch.no_grad()
+    def materialise(self, i: Float[Tensor, " K"]) -> nn.Module:
+        """Return an ordinary network with the weights of one descriptor: same features, nothing generated any more.
+
+        Parameters
+        ----------
+        i
+            The descriptor.
+
+        Returns
+        -------
+        nn.Module
+            A copy of the encoder in evaluation mode, its parameters frozen. Where the extractor was calibrated, its
+            BatchNorms hold the reference's statistics; otherwise they too take those of each batch.
+        """
+        weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
+        try:
+            if self.norms and self.reference is not None:
+                self._note(weights, self.reference)
+            net = copy.deepcopy(self.encoder)
+        finally:
+            forget(self.norms)
+        swap_out(net)
+        for name, theta in weights.items():
+            path, _, attribute = name.rpartition(".")
+            layer = net.get_submodule(path)
+            del layer._buffers[attribute]
+            order = torch.channels_last if theta.ndim == 4 else torch.contiguous_format
+            layer.register_parameter(attribute, nn.Parameter(theta.clone(memory_format=order)))
+        return net.eval().requires_grad_(False)
+
+    def descriptor(self, values: Any) -> Float[Tensor, " K"]:
+        """Check a descriptor that came from outside.
+
+        Parameters
+        ----------
+        values
+            K numbers in [0, 1], in the order of `groups` (a list, an array, a tensor) or by their names (a dictionary).
+
+        Returns
+        -------
+        Tensor
+            The descriptor, where the weights are and of their kind.
+        """
+        if isinstance(values, Mapping):
+            for name in values:
+                choose("invariance group", name, self.groups)
+            missing = [name for name in self.groups if name not in values]
+            if missing:
+                raise InputError(
+                    f"a descriptor must say something of every group; '{missing[0]}' is missing."
+                )
+            values = [values[name] for name in self.groups]
+        like = next(self.weights.parameters())
+        try:
+            i = torch.as_tensor(values, dtype=like.dtype, device=like.device).detach()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InputError(f"a descriptor must be made of numbers; got {values!r:.60}.") from error
+        if i.shape != (self.K,):
+            raise InputError(
+                f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {list(i.shape)}."
+            )
+        if not ((i >= 0) & (i <= 1)).all():
+            raise InputError(
+                f"every entry of a descriptor must lie in [0, 1]; got {[round(v, 4) for v in i.tolist()]}. "
+                f"1 asks for invariance to the group, 0 for sensitivity."
+            )
+        return i

@@ -1,0 +1,140 @@
+"""MLPs: paper A's 784-1000-10 with tanh, paper D's five layers with ReLU, the toy 2-50-2.
+
+Paper A's convolutional network, in the manner of LeNet.
+
+    conv 5 C->6, tanh, pool 2, conv k 6->16, tanh, pool 2, conv 5 16->120, tanh, linear 84, tanh, linear
+
+The second kernel k is 3 below 32 pixels and 5 from there on, so that 28 and 32 pixels both arrive at the last
+convolution as a 5 x 5 map, which it turns into a single position. The rule for every other size keeps that: a
+larger map is averaged down to 5 x 5, a smaller one gets a last kernel of its own size. So positions stay told
+apart (nothing is made invariant that the data should decide), and the weights do not grow in number with the
+image. Max pooling, no padding.
+
+A small convolutional network for signals [C, T].
+
+Three convolutions with ReLU, pooled twice by 2; then the time axis is averaged down to at most eight segments
+and a linear layer reads them. Eight segments and not one: a mean over all of time would make the network
+blind to shifts, and whether shifts matter is for the data to say.
+
+A small PointNet for point clouds [P, 3]: an MLP shared by all points, a maximum over them, an MLP more.
+
+The maximum does not know the order of the points, so neither does the network. Ties share their gradient
+evenly (`amax`), so the gradient does not know it either.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from augury.core.errors import InputError, choose
+from augury.models.layers import seeded
+
+ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
+"""What may stand between two linear layers."""
+
+
+class MLP(nn.Sequential):
+    """Linear layers with an activation between each two; inputs of any shape are flattened first."""
+
+    def __init__(self, sizes: Sequence[int], rng: torch.Generator, activation: str = "tanh") -> None:
+        act = ACTIVATIONS[choose("activation", activation, ACTIVATIONS)]
+        if len(sizes) < 2 or min(sizes) < 1:
+            raise InputError(
+                f"sizes must name an input and an output at least, each of 1 unit or more; got {list(sizes)}."
+                f" Paper A's network is [784, 1000, 10]."
+            )
+        layers: list[tuple[str, nn.Module]] = [("flatten", nn.Flatten())]
+        for l, (n_in, n_out) in enumerate(pairwise(sizes), start=1):
+            layers += [(f"linear{l}", seeded(nn.Linear, n_in, n_out, rng=rng)), (f"{activation}{l}", act())]
+        super().__init__(OrderedDict(layers[:-1]))  # nothing stands after the last linear layer
+
+
+LAST_MAP = 5
+"""Side of the largest map that the last convolution sees."""
+
+
+class CNN(nn.Sequential):
+    """Paper A's CNN: 60,170 weights for 28 x 28 grey images and ten classes."""
+
+    def __init__(self, input_shape: tuple[int, int, int], n_outputs: int, rng: torch.Generator) -> None:
+        channels, *sides = input_shape
+        k = 3 if min(sides) < 32 else 5
+        left = [((n - 4) // 2 - (k - 1)) // 2 for n in sides]
+        if min(left) < 1:
+            raise InputError(
+                f"CNN needs images of at least 12 x 12 pixels; got {sides[0]} x {sides[1]}. Enlarge them."
+            )
+        last = [min(n, LAST_MAP) for n in left]
+        average = [] if left == last else [("average", nn.AdaptiveAvgPool2d(tuple(last)))]
+        layers: list[tuple[str, nn.Module]] = [
+            ("conv1", seeded(nn.Conv2d, channels, 6, 5, rng=rng)),
+            ("tanh1", nn.Tanh()),
+            ("pool1", nn.MaxPool2d(2)),
+            ("conv2", seeded(nn.Conv2d, 6, 16, k, rng=rng)),
+            ("tanh2", nn.Tanh()),
+            ("pool2", nn.MaxPool2d(2)),
+            *average,
+            ("conv3", seeded(nn.Conv2d, 16, 120, tuple(last), rng=rng)),
+            ("tanh3", nn.Tanh()),
+            ("flatten", nn.Flatten()),
+            ("linear1", seeded(nn.Linear, 120, 84, rng=rng)),
+            ("tanh4", nn.Tanh()),
+            ("linear2", seeded(nn.Linear, 84, n_outputs, rng=rng)),
+        ]
+        super().__init__(OrderedDict(layers))
+
+
+SEGMENTS = 8
+"""Most positions in time that the linear layer sees."""
+
+
+class SignalCNN(nn.Sequential):
+    """A 1-d CNN: conv 7, conv 5 and conv 3 with 16, 32 and 64 channels, then a linear layer."""
+
+    def __init__(self, input_shape: tuple[int, int], n_outputs: int, rng: torch.Generator) -> None:
+        channels, length = input_shape
+        if length < 8:
+            raise InputError(
+                f"SignalCNN needs signals of at least 8 steps; got {length}. Are the axes [C, T]?"
+            )
+        segments = min(length // 4, SEGMENTS)
+        layers: list[tuple[str, nn.Module]] = [
+            ("conv1", seeded(nn.Conv1d, channels, 16, 7, padding=3, rng=rng)),
+            ("relu1", nn.ReLU()),
+            ("pool1", nn.MaxPool1d(2)),
+            ("conv2", seeded(nn.Conv1d, 16, 32, 5, padding=2, rng=rng)),
+            ("relu2", nn.ReLU()),
+            ("pool2", nn.MaxPool1d(2)),
+            ("conv3", seeded(nn.Conv1d, 32, 64, 3, padding=1, rng=rng)),
+            ("relu3", nn.ReLU()),
+            ("average", nn.AdaptiveAvgPool1d(segments)),
+            ("flatten", nn.Flatten()),
+            ("linear", seeded(nn.Linear, 64 * segments, n_outputs, rng=rng)),
+        ]
+        super().__init__(OrderedDict(layers))
+
+
+class PointNet(nn.Module):
+    """Shared layers 3-64-64-128 with ReLU, the maximum over the points, then 128-64-outputs."""
+
+    def __init__(self, n_outputs: int, rng: torch.Generator) -> None:
+        super().__init__()
+        self.shared = nn.Sequential(
+            seeded(nn.Linear, 3, 64, rng=rng),
+            nn.ReLU(),
+            seeded(nn.Linear, 64, 64, rng=rng),
+            nn.ReLU(),
+            seeded(nn.Linear, 64, 128, rng=rng),
+            nn.ReLU(),
+        )
+        self.head = nn.Sequential(
+            seeded(nn.Linear, 128, 64, rng=rng), nn.ReLU(), seeded(nn.Linear, 64, n_outputs, rng=rng)
+        )
+
+    def forward(self, x: Float[Tensor, "B P 3"]) -> Float[Tensor, "B D"]:
+        """Return the outputs of every cloud."""
+        return self.head(self.shared(x).amax(1))

@@ -1,0 +1,392 @@
+"""What was learned, as plain data: frozen, free of torch, JSON in and out.
+
+What adapting an extractor to a task left, as plain data: frozen, free of torch, JSON in and out.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+from augury.core.errors import InputError
+
+R = TypeVar("R", bound="Record")
+
+VERDICTS = ("invariant", "not invariant", "undecided", "given")
+"""What can be said of a width; "given" is one that was fixed by the user."""
+
+
+AUDIT_VERDICTS = ("genuine", "only on the training distribution", "sensitive", "trivially invariant")
+"""What an audit can say of a model's invariance; trivial is that of a model whose output never changes."""
+
+
+class Record:
+    """A frozen dataclass that goes to JSON and comes back; an unknown key is an error."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain dictionaries, lists, strings and numbers."""
+        return asdict(self)  # type: ignore[call-overload]
+
+    @classmethod
+    def from_json(cls: type[R], values: Mapping[str, Any]) -> R:
+        """Rebuild a record from what `to_json` gave."""
+        known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise InputError(
+                f"{cls.__name__} has no field {unknown[0]!r}; it has {', '.join(sorted(known))}. "
+                f"Was the file written by another version of Augury?"
+            )
+        return cls(**values)
+
+    def dumps(self) -> str:
+        """Return the record as indented JSON text."""
+        return json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+
+
+@dataclass(frozen=True)
+class Width(Record):
+    """One learned width, as a person reads it."""
+
+    value: float
+    """The width in its unit."""
+    unit: str
+    """"deg", "px", "factor", or "" for a plain number."""
+    low: float | None = None
+    """Lower end of a 95 % interval, where the method gives one."""
+    high: float | None = None
+    """Upper end."""
+    verdict: str = "undecided"
+    """One of `VERDICTS`."""
+    planted: float | None = None
+    """The truth, where the data set carries one."""
+
+
+@dataclass(frozen=True)
+class Invariance(Record):
+    """What one run learned."""
+
+    widths: dict[str, Width]
+    """Every width by the name of its generator."""
+    method: str
+    """The method that learned it."""
+    model: str
+    """The network's name."""
+    data: str
+    """Where the data came from."""
+    test_accuracy: float | None = None
+    """On the test set; None for regression or where there is none."""
+    test_error: float | None = None
+    """Root mean squared error on the test set, for regression."""
+    log_evidence: float | None = None
+    """Log marginal likelihood (or the bound that was maximised), summed over the training set."""
+    log_evidence_without: float | None = None
+    """The same with all widths at zero."""
+    seconds: float = 0.0
+    """Training time."""
+    run: str | None = None
+    """The run folder, where there is one."""
+    notes: tuple[str, ...] = ()
+    """What a person should know besides, such as a target that was not reached."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Invariance":
+        """Rebuild the record and its widths.
+
+        Parameters
+        ----------
+        values
+            The fields.
+
+        Returns
+        -------
+        Invariance
+            The record.
+        """
+        widths = {name: Width.from_json(width) for name, width in values.get("widths", {}).items()}
+        return super().from_json({**values, "widths": widths, "notes": tuple(values.get("notes", ()))})
+
+
+@dataclass(frozen=True)
+class Measure(Record):
+    """A mean over inputs."""
+
+    value: float
+    """The mean."""
+    stderr: float | None = None
+    """Its standard error over inputs; None for a single input."""
+
+
+@dataclass(frozen=True)
+class Scores(Record):
+    """Paper D's measures of invariance on one set of inputs."""
+
+    LI: Measure
+    """Logit invariance error: squared distance between the logits of an input and of its view."""
+    LI_relative: float | None = None
+    """LI over the mean squared distance between the logits of two inputs: 1 is as far as another input."""
+    DI: Measure | None = None
+    """KL divergence between predictive distributions, in nats; None for regression."""
+    SI: Measure | None = None
+    """Cosine between saliency maps in one frame; None for a model without gradients."""
+    agreement: Measure | None = None
+    """Share of views that get their input's prediction; None for regression."""
+    images: int = 0
+    """How many inputs."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Scores":
+        """Rebuild the record and its measures."""
+        return super().from_json({**values, **_each(Measure, values, "LI", "DI", "SI", "agreement")})
+
+
+@dataclass(frozen=True)
+class Point(Record):
+    """The measures at one strength of the transformation."""
+
+    strength: float
+    """How far the inputs are moved."""
+    unit: str
+    """"deg", "px", ..., or "%" of the widths where there are several."""
+    scores: Scores
+    """The measures."""
+    noise_floor: Scores
+    """What interpolation alone costs at this strength."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Point":
+        """Rebuild the record and its scores."""
+        return super().from_json({**values, **_each(Scores, values, "scores", "noise_floor")})
+
+
+@dataclass(frozen=True)
+class Worst(Record):
+    """An input on which the model is least invariant."""
+
+    index: int
+    """Its place in the audited set."""
+    label: str | None
+    """Its class, where it has one."""
+    prediction: str
+    """What the model says of it."""
+    prediction_moved: str
+    """What it says of its worst view."""
+    strength: float
+    """How strong that view is."""
+    LI: float
+    """Logit invariance error of that view."""
+    SI: float | None
+    """Saliency similarity of that view."""
+
+
+@dataclass(frozen=True)
+class Audit(Record):
+    """How genuine a model's invariance is."""
+
+    group: str
+    """The transformation that was asked about."""
+    LI: Measure
+    """As in `Scores`."""
+    LI_relative: float | None
+    """As in `Scores`."""
+    DI: Measure | None
+    """As in `Scores`."""
+    SI: Measure | None
+    """As in `Scores`."""
+    agreement: Measure | None
+    """As in `Scores`."""
+    noise_floor: Scores
+    """The same measures between an input and itself, moved forth and back."""
+    sigma_max_jacobian: float | None
+    """Largest singular value of the Jacobian of the logits in the input, mean over inputs; None if it cannot be had."""
+    verdict: str
+    """One of `AUDIT_VERDICTS`."""
+    images: int
+    """How many inputs were audited."""
+    why: str = ""
+    """The figures behind the verdict, in a sentence."""
+    advice: str = ""
+    """What to do about it."""
+    sigma_max_relative: float | None = None
+    """`sigma_max_jacobian` over the root mean squared distance of the logits from their mean."""
+    sigma_max_weights: dict[str, float] = field(default_factory=dict)
+    """Largest singular value of every weight matrix, where the model is a module."""
+    accuracy: float | None = None
+    """On the audited inputs as they are, where they have labels for the model's outputs."""
+    accuracy_moved: float | None = None
+    """On their views."""
+    curve: tuple[Point, ...] = ()
+    """The measures by strength, weakest first."""
+    per_class: dict[str, Scores] = field(default_factory=dict)
+    """The measures by class: the label, or the prediction where there are no labels."""
+    drift: dict[str, Scores] = field(default_factory=dict)
+    """The measures on other data: a second set, corrupted copies."""
+    worst: tuple[Worst, ...] = ()
+    """The least invariant inputs, worst first."""
+    saliency: str = "gradient"
+    """How saliency maps were made."""
+    model: str = ""
+    """What was audited."""
+    data: str = ""
+    """On which inputs."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def scores(self) -> Scores:
+        """The measures on the audited inputs."""
+        return Scores(self.LI, self.LI_relative, self.DI, self.SI, self.agreement, self.images)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Audit":
+        """Rebuild the record and all that it holds."""
+        many: dict[str, Any] = {
+            "curve": tuple(Point.from_json(point) for point in values.get("curve", ())),
+            "worst": tuple(Worst.from_json(worst) for worst in values.get("worst", ())),
+        }
+        for name in ("per_class", "drift"):
+            many[name] = {key: Scores.from_json(scores) for key, scores in values.get(name, {}).items()}
+        one = _each(Measure, values, "LI", "DI", "SI", "agreement") | _each(Scores, values, "noise_floor")
+        return super().from_json({**values, **one, **many})
+
+
+def _each(record: type[Record], values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return those of the named values that are there and not None, as records."""
+    return {name: record.from_json(values[name]) for name in names if values.get(name) is not None}
+
+
+INVARIANT, SENSITIVE = 0.75, 0.25
+"""From where an entry of a descriptor is called invariant, and up to where sensitive."""
+
+
+@dataclass(frozen=True)
+class Bound(Record):
+    """The terms of Theorem 3.1 (paper C): with probability 1 - failure, the expected loss is at most their sum."""
+
+    total: float
+    """risk + complexity + choice; above 1 it says nothing, since the loss is at most 1."""
+    risk: float
+    """Mean training loss."""
+    complexity: float
+    """2 X B / sqrt(n)."""
+    choice: float
+    """3 sqrt(ln(|I| / failure) / (2 n))."""
+    X: float
+    """Largest norm of a feature vector (a constant 1 among the features)."""
+    B: float
+    """Norm of the head; for a fine-tuned network, of all that is trained."""
+    n: int
+    """Training examples."""
+    descriptors: int
+    """|I|: among how many descriptors was chosen; 1 where none was."""
+    failure: float
+    """Probability with which the bound may fail (the theorem's delta)."""
+    loss: str = "ramp"
+    """The loss that is bounded, see `augury.evidence.bound`."""
+
+    @classmethod
+    def of(
+        cls, risk: float, X: float, B: float, n: int, descriptors: int, failure: float, loss: str = "ramp"
+    ) -> "Bound":
+        """Return the bound and its terms."""
+        if not 0 < failure < 1:
+            raise InputError(f"the bound's failure probability must lie between 0 and 1; got {failure}.")
+        if descriptors < 1 or n < 1:
+            raise InputError(f"the bound needs a descriptor and an example; got {descriptors} and {n}.")
+        complexity = 2 * X * B / math.sqrt(n)
+        choice = 3 * math.sqrt((math.log(descriptors) - math.log(failure)) / (2 * n))
+        return cls(risk + complexity + choice, risk, complexity, choice, X, B, n, descriptors, failure, loss)
+
+
+@dataclass(frozen=True)
+class Trial(Record):
+    """A descriptor that was tried."""
+
+    descriptor: dict[str, float]
+    """By group."""
+    value: float
+    """Log evidence, or minus the training loss summed over examples."""
+
+
+@dataclass(frozen=True)
+class Adaptation(Record):
+    """What was learned for one task."""
+
+    descriptor: dict[str, float]
+    """Every entry in [0, 1] by the name of its group: 1 invariant, 0 sensitive; empty for a plain readout."""
+    score: float
+    """Accuracy, or R^2: on the test set where there is one, else the held-out estimate."""
+    bound: Bound
+    """What theory promises."""
+    seconds: float
+    """From the data to the adapted model, without scoring it."""
+    score_name: str = "accuracy"
+    """"accuracy" or "R^2"."""
+    scored_on: str = "test"
+    """"test" or "held out"."""
+    held_out: float | None = None
+    """The same score estimated from the training examples: each predicted by a head that has not seen it."""
+    train_score: float | None = None
+    """The same score on the training examples themselves."""
+    words: str = ""
+    """The descriptor as a sentence."""
+    task: str = "classification"
+    """"classification" or "regression"."""
+    criterion: str = "evidence"
+    """What chose the descriptor: "evidence", "loss" or "given"."""
+    levels: int | None = None
+    """Into how many levels each entry was discretised; None for continuous."""
+    log_evidence: float | None = None
+    """Of the head, at the descriptor, on all training examples."""
+    train_loss: float | None = None
+    """Mean cross-entropy, or mean squared error of standardised targets, on the training examples."""
+    delta: float | None = None
+    """Prior precision of the head that was learned."""
+    trials: tuple[Trial, ...] = ()
+    """Descriptors that were tried, in order."""
+    N: int = 0
+    """Training examples."""
+    features: int = 0
+    """Numbers that the head sees of each input."""
+    data: str = ""
+    """Where the data came from."""
+    extractor: str = ""
+    """Where the extractor came from."""
+    run: str | None = None
+    """The run folder, where there is one."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Adaptation":
+        """Rebuild the record and all that it holds.
+
+        Parameters
+        ----------
+        values
+            The fields.
+
+        Returns
+        -------
+        Adaptation
+            The record.
+        """
+        parts = {
+            "bound": Bound.from_json(values["bound"]),
+            "trials": tuple(Trial.from_json(trial) for trial in values.get("trials", ())),
+        }
+        return super().from_json({**values, **parts})
+
+
+def in_words(descriptor: Mapping[str, float]) -> str:
+    """Say what a descriptor means."""
+
+    def named(low: float, high: float) -> str:
+        return ", ".join(name for name, value in descriptor.items() if low <= value <= high)
+
+    above, below = math.nextafter(SENSITIVE, 1), math.nextafter(INVARIANT, 0)
+    parts = {
+        "invariant to": named(INVARIANT, 1.0),
+        "partly invariant to": named(above, below),
+        "sensitive to": named(0.0, SENSITIVE),
+    }
+    return "; ".join(f"{what} {groups}" for what, groups in parts.items() if groups) or "no descriptor"

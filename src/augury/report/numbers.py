@@ -1,0 +1,91 @@
+"""Numbers as a person reads them.
+
+Round numbers for axes.
+"""
+
+import math
+from collections.abc import Sequence
+
+UNITS = {"deg": "°", "px": " px", "%": " %", "factor": "", "": "", "element": ""}
+"""What follows a number, by unit; another unit follows after a space."""
+NOTHING = "–"
+"""Where there is nothing to say."""
+
+
+Number = int | float
+
+
+def amount(value: Number | None, unit: str) -> str:
+    """Write a width or a place on an orbit."""
+    if value is None:
+        return NOTHING
+    if unit == "factor":
+        return f"×{value:.2f}"
+    if unit == "element":
+        return f"element {value:.0f}"
+    digits = 1 if unit else 2
+    text = f"{value:.{digits}f}{UNITS.get(unit, ' ' + unit)}".replace("-", "−")
+    return text[1:] if text.startswith("−") and not any(c in text for c in "123456789") else text
+
+
+def either_way(value: Number, unit: str) -> str:
+    """Write how far a width goes, either way."""
+    return amount(value, unit) if unit in ("factor", "%") else f"±{amount(value, unit)}"
+
+
+def interval(low: Number | None, high: Number | None, unit: str) -> str:
+    """Write an interval."""
+    if low is None:
+        return NOTHING
+    return f"at least {amount(low, unit)}" if high is None else f"{amount(low, unit)} to {amount(high, unit)}"
+
+
+def percent(share: Number | None, digits: int = 1) -> str:
+    """Write a share."""
+    return NOTHING if share is None else f"{100 * share:.{digits}f} %"
+
+
+def number(value: Number | None, digits: int = 3) -> str:
+    """Write any number: few digits, thousands apart, a real minus sign."""
+    if value is None:
+        return NOTHING
+    size = abs(value)
+    text = f"{value:,.0f}" if size >= 1000 else f"{value:.{digits}g}"
+    return text.replace("-", "−")
+
+
+def signed(value: Number, text: str) -> str:
+    """Put a plus sign before the text of a number that is not negative."""
+    return text if value < 0 else f"+{text}"
+
+
+def seconds(value: Number | None) -> str:
+    """Write a time."""
+    if value is None:
+        return NOTHING
+    if value < 60:
+        return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words as one would say them."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
+    """Return round numbers between two numbers."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def span(values: Sequence[Number]) -> tuple[Number, Number]:
+    """Return the range of numbers, made wider where they are all equal."""
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)

@@ -1,0 +1,64 @@
+"""The optimisers of the papers, for weights and for widths."""
+
+import math
+
+import torch
+from torch import nn
+
+from augury.config.learn import LearnConfig
+from augury.core.errors import InputError
+from augury.core.scalars import ScalarBias, ScalarScale
+from augury.transforms.base import Transform
+
+
+def cosine(start: float, end: float, t: float) -> float:
+    """Return the rate at t."""
+    return end + (start - end) * (1 + math.cos(math.pi * t)) / 2
+
+
+class Cosine:
+    """Lower every group of an optimiser from the rate it was made with."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, end: float) -> None:
+        if end < 0:
+            raise InputError(f"the last learning rate must not be negative; got {end}.")
+        self.optimizer, self.end = optimizer, end
+        self.starts = [float(group["lr"]) for group in optimizer.param_groups]
+
+    def set(self, t: float) -> None:
+        """Set the rates for the next step."""
+        for group, start in zip(self.optimizer.param_groups, self.starts, strict=True):
+            group["lr"] = cosine(start, self.end, t)
+
+
+SCALAR_RATE = 0.1
+"""Fixup's scalars learn at a tenth of the rate (Fixup; paper A on CIFAR-10)."""
+
+
+def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> torch.optim.Optimizer:
+    """Return Adam or SGD for the weights that are not frozen."""
+    if config.optimizer == "adam":
+        weights = [p for p in net.parameters() if p.requires_grad]
+        return torch.optim.Adam(weights, lr=config.rate, weight_decay=weight_decay)
+    scalars = {p for m in net.modules() if isinstance(m, ScalarBias | ScalarScale) for p in m.parameters()}
+    others = [p for p in net.parameters() if p.requires_grad and p not in scalars]
+    groups = [{"params": others, "lr": config.rate}]
+    slow = [p for p in net.parameters() if p.requires_grad and p in scalars]
+    if slow:
+        groups.append({"params": slow, "lr": config.rate * SCALAR_RATE})
+    return torch.optim.SGD(groups, lr=config.rate, momentum=0.9, weight_decay=weight_decay)
+
+
+def for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimizer:
+    """Return Adam for the widths, without decay."""
+    return torch.optim.Adam(transform.parameters(), lr=config.eta_rate)
+
+
+LARGEST_STEP, SMALLEST_STEP = 0.5, 1e-4
+"""Bounds on a step of a width by Rprop, as eta: half a radian, and a hundredth of a degree."""
+
+
+def rprop_for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimizer:
+    """Return Rprop for widths whose gradient is nearly free of noise: every width has a step of its own."""
+    sizes = (SMALLEST_STEP, max(LARGEST_STEP, config.eta_rate))
+    return torch.optim.Rprop(transform.parameters(), lr=config.eta_rate, step_sizes=sizes)
