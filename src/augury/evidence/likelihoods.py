@@ -168,7 +168,7 @@ class Gaussian(Likelihood):
         return _log_normal(residual, numbers, self.log_sigma2.double())
 
 
-def _log_normal(squares: Tensor | float, numbers: float, log_sigma2: Tensor) -> Tensor:
+def _log_normal(squares: Tensor | float, numbers: int | float, log_sigma2: Tensor) -> Tensor:
     return -(squares / log_sigma2.exp() + numbers * (log_sigma2 + math.log(2 * math.pi))) / 2
 
 
