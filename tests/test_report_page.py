@@ -208,7 +208,7 @@ def test_regression_shows_values_and_a_scatter(run):
 
 
 def test_pictures_that_would_make_the_page_too_large_are_left_out(run, monkeypatch):
-    monkeypatch.setattr("augury.report.pictures.BUDGET", 10)
+    monkeypatch.setattr("augury.report.orbit.BUDGET", 10)
     text = parsed(page(run)).text
     assert "larger than 8 MB" in text and "Explore" not in text
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Likelihood
 from augury.evidence.posterior import DRAWS, OutputPosterior, expected_log_prob
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import ShallowOrbit
 
 
 class Elbo:

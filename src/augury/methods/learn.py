@@ -12,7 +12,7 @@ from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, prepare
 from augury.models.orbit import OrbitAverage
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import ShallowOrbit
 from augury.models.weight_tied import WeightTied
 from augury.records.results import Invariance
 from augury.training.exhibit import write_exhibits

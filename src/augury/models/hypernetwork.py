@@ -81,56 +81,19 @@ class HyperExtractor(nn.Module):
         return len(self.groups)
 
     def forward(self, x: Float[Tensor, "n ..."], i: Float[Tensor, " K"]) -> Float[Tensor, "n d"]:
-        """Return the features at one descriptor, differentiable in it.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        i
-            The descriptor; `descriptor` checks one from outside.
-
-        Returns
-        -------
-        Tensor
-            The features.
-        """
+        """Return the features at one descriptor, differentiable in it; `descriptor` checks one from outside."""
         weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
         return self._encode(x, weights)
 
     def each(self, x: Float[Tensor, "M n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
-        """Return the features at several descriptors, each with its own inputs.
-
-        Parameters
-        ----------
-        x
-            Inputs for each descriptor.
-        i
-            The descriptors.
-
-        Returns
-        -------
-        Tensor
-            Features at each.
-        """
+        """Return the features at several descriptors, each with its own inputs."""
         weights = self.generate(i)
         # One pass after the other: a grouped convolution over all of them was twice as slow on a CPU.
         shares = [{name: theta[m] for name, theta in weights.items()} for m in range(len(i))]
         return torch.stack([self._encode(x_m, share) for x_m, share in zip(x, shares, strict=True)])
 
     def generate(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
-        """Return the convolutions' weights at several descriptors.
-
-        Parameters
-        ----------
-        i
-            The descriptors.
-
-        Returns
-        -------
-        dict
-            Weights [M, out, in, ...] by their name in the encoder.
-        """
+        """Return the convolutions' weights at several descriptors."""
         if i.shape[-1] != self.K:
             raise InputError(
                 f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {i.shape[-1]}."
@@ -158,32 +121,18 @@ class HyperExtractor(nn.Module):
                 self._run(self.reference, weights)
 
     def calibrate(self, x: Float[Tensor, "n ..."] | None) -> None:
-        """Take the statistics of batch normalisation from these inputs, at every descriptor.
+        """Take the statistics of batch normalisation from reference inputs at every descriptor (None: from each batch).
 
         They pass through the network before every batch (not before their own: pass the same tensor to train on
         them). For many inputs at one descriptor use `materialise`, which costs one such pass in all.
-
-        Parameters
-        ----------
-        x
-            Reference inputs, such as the training inputs of a new task; None to return to the statistics of each batch.
         """
         self.reference = x
 
     @torch.no_grad()
     def materialise(self, i: Float[Tensor, " K"]) -> nn.Module:
-        """Return an ordinary network with the weights of one descriptor and the same features.
+        """Return an ordinary network with the weights of one descriptor: a frozen copy of the encoder, in eval mode.
 
-        Parameters
-        ----------
-        i
-            The descriptor.
-
-        Returns
-        -------
-        nn.Module
-            A copy of the encoder in evaluation mode, its parameters frozen. If the extractor was calibrated, its
-            BatchNorms hold the reference's statistics; otherwise they use those of each batch.
+        If the extractor was calibrated, BatchNorms hold the reference's statistics; otherwise they use each batch's.
         """
         weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
         try:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from augury.config.audit import LIMITS
 from augury.records.results import Audit, Measure, Scores
 from augury.report.numbers import NOTHING, UNITS, amount, number, percent, seconds
-from augury.report.pictures import Sheets, frame
+from augury.report.orbit import Sheets, frame
 from augury.report.plots import Bar, Line, Plot, bar_list, draw, legend
 from augury.report.read import Audited
 

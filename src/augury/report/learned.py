@@ -9,8 +9,7 @@ from augury.report.confusion import confusion, mistakes, scatter
 from augury.report.curves import run_curves, table, width_plots
 from augury.report.headline import asides, headline, scores, width_rows
 from augury.report.numbers import seconds
-from augury.report.orbit import drawn_examples, orbit_data, origin
-from augury.report.pictures import Sheets
+from augury.report.orbit import Sheets, drawn_examples, orbit_data, origin
 from augury.report.plots import draw, legend
 from augury.report.read import Run
 
