@@ -29,12 +29,9 @@ from augury.transforms.finite_groups import CyclicRotation, FiniteGroup, Transla
 class Orbit:
     """The views of one input."""
 
-    transform: Transform
-    """With its widths set."""
-    strengths: tuple[float, ...]
-    """Strength of each view."""
-    unit: str
-    """"deg", "px", ...; "%" of the widths where there are several."""
+    transform: Transform  # with its widths set
+    strengths: tuple[float, ...]  # strength of each view
+    unit: str  # "deg", "px", ...; "%" of the widths where there are several
 
     @property
     def S(self) -> int:

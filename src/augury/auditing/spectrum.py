@@ -17,8 +17,7 @@ from augury.auditing.measures import Logits
 from augury.core.rng import generator
 from augury.training.progress import Progress
 
-Linear = Callable[[Tensor], Tensor]
-"""A linear map of every row of a batch."""
+Linear = Callable[[Tensor], Tensor]  # a linear map of every row of a batch
 
 
 def largest_singular_values(

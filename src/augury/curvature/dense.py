@@ -13,8 +13,7 @@ from augury.curvature.layers import jacobian, trainable
 from augury.curvature.structure import Block, Deltas, Scalar, Statistics, Structure
 from augury.curvature.tape import Gradients, Tape
 
-LARGEST_FULL = 10_000
-"""Largest number of parameters whose full curvature is formed: 800 MB in float64."""
+LARGEST_FULL = 10_000  # largest number of parameters whose full curvature is formed: 800 MB in float64
 
 
 class _PerParameter(Structure):

@@ -106,12 +106,9 @@ class Factor:
 class OuterSum:
     """A sum of outer products R^T R per group: rows R, or, from as many rows as dimensions on, the matrix."""
 
-    parts: tuple[Float[Tensor, "groups _ d"], ...] = ()
-    """Rows, batch by batch."""
-    summed: Float[Tensor, "groups d d"] | None = None
-    """The sum of earlier rows, once there were too many."""
-    n: float = 0.0
-    """Number of rows, scaled as the matrix is."""
+    parts: tuple[Float[Tensor, "groups _ d"], ...] = ()  # rows, batch by batch
+    summed: Float[Tensor, "groups d d"] | None = None  # the sum of earlier rows, once there were too many
+    n: float = 0.0  # number of rows, scaled as the matrix is
 
     @classmethod
     def of(cls, rows: Float[Tensor, "groups m d"]) -> "OuterSum":

@@ -29,11 +29,9 @@ from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, sh
 from augury.curvature.structure import PRIORS
 from augury.curvature.tape import Gradients, Tape, covered_layers, record
 
-Root = Callable[[Tensor, Tensor], Tensor]
-"""Outputs f and a combination r of columns [B, C] -> R r [B, C]."""
+Root = Callable[[Tensor, Tensor], Tensor]  # outputs f and a combination r of columns [B, C] -> R r [B, C]
 
-Subset = Int[Tensor, " _"]
-"""Indices of the columns of the root that a group uses."""
+Subset = Int[Tensor, " _"]  # indices of the columns of the root that a group uses
 
 Group = tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]
 """Averaged outputs of a group of data and, for each subset of columns, the Q_l."""
@@ -179,8 +177,7 @@ def _kronecker_grams(
     return {"weight": (of_inputs.repeat(1, m, m) * of_gradients).sum(0), "bias": of_gradients.sum(0)}
 
 
-LARGEST_JACOBIAN = 2**30
-"""Largest number of entries in the Jacobian of a group: 4 GB in float32."""
+LARGEST_JACOBIAN = 2**30  # largest number of entries in the Jacobian of a group: 4 GB in float32
 
 
 class ExactKernel(Kernel):

@@ -28,8 +28,7 @@ PRIORS = ("scalar", "layer", "tensor")
 
 Deltas = Float[Tensor, " L"]
 Scalar = Float[Tensor, ""]
-Statistics = dict[str, Any]
-"""By name, what can be added and scaled: tensors, or matrices kept as `OuterSum`."""
+Statistics = dict[str, Any]  # by name, what can be added and scaled: tensors, or matrices kept as `OuterSum`
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from augury.core.errors import InputError, choose
 from augury.curvature.layers import LAYERS, is_covered, trainable
 
-Gradients = dict[str, list[Tensor]]
-"""Gradients of <column, f> in the outputs of every call, by layer."""
+Gradients = dict[str, list[Tensor]]  # gradients of <column, f> in the outputs of every call, by layer
 
 
 @dataclass
@@ -26,8 +25,7 @@ class Call:
 
     a: Tensor
     z: Tensor
-    version: int
-    """Version counter of z when the layer returned it; a later in-place operation raises it."""
+    version: int  # version counter of z when the layer returned it; a later in-place operation raises it
 
 
 @dataclass
@@ -38,8 +36,7 @@ class Tape:
     S: int
     layers: dict[str, nn.Module]
     calls: dict[str, list[Call]] = field(default_factory=dict)
-    f: Tensor = field(default_factory=lambda: torch.empty(0))
-    """The outputs averaged over the copies [B, C]."""
+    f: Tensor = field(default_factory=lambda: torch.empty(0))  # the outputs averaged over the copies [B, C]
 
     def gradients(self, column: Float[Tensor, "B C"], create_graph: bool, retain: bool) -> Gradients:
         """Return the gradient of <column, f> in every layer's outputs."""
@@ -167,8 +164,7 @@ def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
 # three, S = 20: within a tenth of the fastest from 500 rows for paper A's MLP (3 thousand activations a row), 400 for
 # its CNN (12 thousand) and 200 for its ResNet-8 (94 thousand), nearly flat from there on. So the rule bounds the
 # memory, no more.
-ACTIVATIONS = 2**24
-"""Largest number of activations in one pass: 64 MB in float32."""
+ACTIVATIONS = 2**24  # largest number of activations in one pass: 64 MB in float32
 MAX_ROWS = 2000
 
 

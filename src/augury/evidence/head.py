@@ -32,10 +32,8 @@ from augury.evidence.head_softmax import (
 class Warm:
     """A warm start on similar features: saves most of the solver's steps."""
 
-    delta: float
-    """Prior precision."""
-    alpha: Float[Tensor, "N C"]
-    """The head as a combination of inputs."""
+    delta: float  # prior precision
+    alpha: Float[Tensor, "N C"]  # the head as a combination of inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,24 +42,16 @@ class Head:
 
     log_evidence: Float[Tensor, ""]
     """Differentiable in the features if they require gradients. For regression, of standardised targets."""
-    weight: Float[Tensor, "C d"]
-    """For the original features: the normalisation is folded in."""
-    bias: Float[Tensor, " C"]
-    """Likewise."""
-    delta: float
-    """Prior precision of the weights of normalised features."""
-    sigma2: float | None
-    """Noise variance of standardised targets (regression)."""
-    norm: float
-    """Frobenius norm of weights and bias, for normalised features (and standardised targets)."""
-    reach: float
-    """Largest norm of a normalised feature vector with a 1 appended for the bias."""
-    centre: Float[Tensor, " C"]
-    """Offset that standardises the outputs: 0, or the targets' means."""
+    weight: Float[Tensor, "C d"]  # for the original features: the normalisation is folded in
+    bias: Float[Tensor, " C"]  # likewise
+    delta: float  # prior precision of the weights of normalised features
+    sigma2: float | None  # noise variance of standardised targets (regression)
+    norm: float  # Frobenius norm of weights and bias, for normalised features (and standardised targets)
+    reach: float  # largest norm of a normalised feature vector with a 1 appended for the bias
+    centre: Float[Tensor, " C"]  # offset that standardises the outputs: 0, or the targets' means
     scale: Float[Tensor, " C"]
     """Divisor that standardises the outputs: 1, or the targets' standard deviations."""
-    warm: Warm | None
-    """Warm start for the next fit."""
+    warm: Warm | None  # warm start for the next fit
     slope: Callable[[], Float[Tensor, "N d"]]
     """Computes the derivative of the log evidence in the normalised features."""
     variational: Callable[[], float] | None = None
@@ -159,16 +149,11 @@ class GaussianFit:
     """A linear regression head at its optimum, and its evidence."""
 
     features: Basis
-    W: Float[Tensor, "C r"]
-    """Posterior mean of the weights."""
-    residual: Float[Tensor, "N C"]
-    """y - W z."""
-    delta: float
-    """Prior precision of the weights."""
-    sigma2: float
-    """Variance of the noise."""
-    value: float
-    """Log evidence."""
+    W: Float[Tensor, "C r"]  # posterior mean of the weights
+    residual: Float[Tensor, "N C"]  # y - W z
+    delta: float  # prior precision of the weights
+    sigma2: float  # variance of the noise
+    value: float  # log evidence
 
     def gradient(self) -> Float[Tensor, "N r"]:
         """Return the derivative of the log evidence in the rotated features."""
@@ -240,10 +225,8 @@ class Loss:
 
     value: Float[Tensor, ""]
     """Minus the loss, summed over examples, the ridge's share included; differentiable in the features."""
-    warm: Warm | None
-    """Warm start for the next fit."""
-    slope: Callable[[], Float[Tensor, "N d"]]
-    """Computes the derivative in the normalised features."""
+    warm: Warm | None  # warm start for the next fit
+    slope: Callable[[], Float[Tensor, "N d"]]  # computes the derivative in the normalised features
 
 
 def fit_loss(

@@ -37,14 +37,11 @@ Batches = Iterable[tuple[Tensor, Tensor]]
 class Fit:
     """The result of one pass over the data; everything after it is closed form."""
 
-    spectrum: Any
-    """The decomposed curvature."""
-    log_likelihood: float
-    """sum_n log p(y_n | f_hat(x_n)) at the noise variance of the fit."""
+    spectrum: Any  # the decomposed curvature
+    log_likelihood: float  # sum_n log p(y_n | f_hat(x_n)) at the noise variance of the fit
     residual: float
     """Sum of squared residuals (regression; else 0): the noise is learned from it without another pass."""
-    numbers: float
-    """Number of labels, or of target numbers."""
+    numbers: float  # number of labels, or of target numbers
 
 
 class Laplace:

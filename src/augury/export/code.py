@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from augury.core.errors import InputError
 from augury.export.policy import Policy
 
-SMALLEST = 1e-6
-"""Widths with a smaller eta are left out of the code."""
+SMALLEST = 1e-6  # widths with a smaller eta are left out of the code
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,10 @@ class Code:
 class Parts:
     """The widths of a policy as eta, by what they do to an image."""
 
-    geometry: dict[str, float]
-    """Affine generators: T = exp(sum_k eps_k eta_k G_k)."""
-    matrices: dict[str, list[list[float]]]
-    """Their generator matrices G_k."""
-    finite: dict[str, float]
-    """Finite groups: the probability of leaving the identity."""
-    colors: dict[str, float]
-    """Colours and blur."""
+    geometry: dict[str, float]  # affine generators: T = exp(sum_k eps_k eta_k G_k)
+    matrices: dict[str, list[list[float]]]  # their generator matrices G_k
+    finite: dict[str, float]  # finite groups: the probability of leaving the identity
+    colors: dict[str, float]  # colours and blur
 
 
 @dataclass(frozen=True)
@@ -43,34 +38,23 @@ class Library:
     """How to write a policy for one library."""
 
     name: str
-    usage: str
-    """What the code does and how to use it, for its docstring."""
+    usage: str  # what the code does and how to use it, for its docstring
     imports: Callable[[Parts], str]
-    affine: str
-    """Source of the class `LearnedAffine`."""
-    colors: str
-    """Source of the class `LearnedColors`, which calls `change_colors(x, e)`."""
+    affine: str  # source of the class `LearnedAffine`
+    colors: str  # source of the class `LearnedColors`, which calls `change_colors(x, e)`
     operations: dict[str, str]
     """Lines of `change_colors` by name, in the order in which they act; e is uniform on [-eta, eta]."""
-    grey: str
-    """Source of `grey(x)`, which some operations need."""
-    flip: str
-    """A flip, with places for {axis} and {p}."""
-    turn: Callable[[int, str], str]
-    """A turn by a random multiple of 360 / n degrees with probability p."""
-    compose: tuple[str, str, str]
-    """Opening and closing of a sequence of steps, and a step that does nothing."""
+    grey: str  # source of `grey(x)`, which some operations need
+    flip: str  # a flip, with places for {axis} and {p}
+    turn: Callable[[int, str], str]  # a turn by a random multiple of 360 / n degrees with probability p
+    compose: tuple[str, str, str]  # opening and closing of a sequence of steps, and a step that does nothing
     nearest: tuple[str, Callable[["Ranges"], list[str]]]
     """Opening and arguments of the library's own random affine."""
-    blur: str = ""
-    """Source of `blur(x, sigma)`."""
-    turns: str = ""
-    """Source of the class that `turn` uses."""
-    options: str = ""
-    """Arguments of the learned classes."""
+    blur: str = ""  # source of `blur(x, sigma)`
+    turns: str = ""  # source of the class that `turn` uses
+    options: str = ""  # arguments of the learned classes
     affine_notes: tuple[str, ...] = ()
-    finite_notes: tuple[str, ...] = ()
-    """What its own classes cannot express, beyond what no library can."""
+    finite_notes: tuple[str, ...] = ()  # what its own classes cannot express, beyond what no library can
 
 
 AFFINE_NOTES = (
@@ -200,15 +184,11 @@ class Ranges:
     """The closest approximation by a library's own random affine: the largest value of each argument."""
 
     degrees: float
-    translate_x: float
-    """As a share of the image's width."""
-    translate_y: float
-    """As a share of its height."""
-    scale_x: float
-    """A factor."""
+    translate_x: float  # as a share of the image's width
+    translate_y: float  # as a share of its height
+    scale_x: float  # a factor
     scale_y: float
-    shear: float
-    """In degrees."""
+    shear: float  # in degrees
 
     @property
     def scale(self) -> float:

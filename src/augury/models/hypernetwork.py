@@ -26,10 +26,8 @@ from augury.models.networks import ENCODERS, build_encoder
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-CUSTOM = "custom"
-"""Name of a user's own encoder."""
-D_H = 64
-"""Hidden units of its generator (default)."""
+CUSTOM = "custom"  # name of a user's own encoder
+D_H = 64  # hidden units of its generator (default)
 
 
 class HyperExtractor(nn.Module):

@@ -21,12 +21,9 @@ Shape = tuple[int, ...]
 class Network:
     """One row of the table."""
 
-    description: str
-    """What it is, and where it comes from."""
-    takes: str
-    """The inputs it takes, in words."""
-    fits: Callable[[Shape], bool]
-    """Whether it takes inputs of this shape."""
+    description: str  # what it is, and where it comes from
+    takes: str  # the inputs it takes, in words
+    fits: Callable[[Shape], bool]  # whether it takes inputs of this shape
     make: Callable[[Shape, int, "torch.Generator"], "torch.nn.Module"]
     """Builds it from the shape of an input, the number of outputs and a generator."""
 
@@ -137,10 +134,8 @@ class Encoder:
     """A feature extractor whose weights a `HyperExtractor` generates."""
 
     description: str
-    d_h: int
-    """Default number of hidden units of its generator."""
-    smallest: int
-    """Smallest side in pixels."""
+    d_h: int  # default number of hidden units of its generator
+    smallest: int  # smallest side in pixels
     make: Callable[[Shape, "torch.Generator"], "torch.nn.Module"]
 
 

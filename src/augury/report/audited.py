@@ -34,12 +34,9 @@ class Curve:
     """A measure over strength."""
 
     title: str
-    name: str
-    """Field of `Scores`."""
-    limit: float | None
-    """Limit of the verdict."""
-    share: bool = False
-    """Whether it is a share of inputs."""
+    name: str  # field of `Scores`
+    limit: float | None  # limit of the verdict
+    share: bool = False  # whether it is a share of inputs
 
 
 def audited_page(found: Audited) -> dict[str, Any]:

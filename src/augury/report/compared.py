@@ -66,8 +66,7 @@ def _trajectories(series: Sequence[Series], runs: Sequence[tuple[str, Run]]) -> 
     return out
 
 
-Table = tuple[str, list[str], list[list[str]]]
-"""Title, column heads, rows."""
+Table = tuple[str, list[str], list[list[str]]]  # title, column heads, rows
 
 
 def named(found: Sequence[Found]) -> list[str]:
@@ -94,8 +93,7 @@ def tables(found: Sequence[Found]) -> list[Table]:
     return out
 
 
-Figures = dict[str, Callable[[Any], str]]
-"""Name of a figure, and how to write it for one run."""
+Figures = dict[str, Callable[[Any], str]]  # name of a figure, and how to write it for one run
 
 
 def _learned_figures(runs: list[Run]) -> Figures:

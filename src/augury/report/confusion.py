@@ -15,24 +15,18 @@ class Cell:
     """One count of a confusion matrix."""
 
     count: int
-    share: float
-    """Of the inputs of its class."""
-    right: bool
-    """Whether it is on the diagonal."""
-    title: str
-    """Description in words."""
+    share: float  # of the inputs of its class
+    right: bool  # whether it is on the diagonal
+    title: str  # description in words
 
 
 @dataclass(frozen=True)
 class Confusion:
     """The confusion matrix of a model, as text."""
 
-    name: str
-    """Name of the model."""
-    names: list[str]
-    """Names of the classes."""
-    rows: list[tuple[str, list[Cell], str]]
-    """Each class with its counts and its accuracy."""
+    name: str  # name of the model
+    names: list[str]  # names of the classes
+    rows: list[tuple[str, list[Cell], str]]  # each class with its counts and its accuracy
 
 
 def confusion(name: str, left: Exhibits | None) -> Confusion | None:

@@ -29,13 +29,10 @@ class Row:
 
     name: str
     value: str
-    interval: str
-    """The 95 % interval; "" if there is none."""
-    planted: str
-    """The planted truth; "" if there is none."""
+    interval: str  # the 95 % interval; "" if there is none
+    planted: str  # the planted truth; "" if there is none
     verdict: str
-    tone: str
-    """Style of the verdict."""
+    tone: str  # style of the verdict
     bar: Markup
 
 
@@ -44,13 +41,10 @@ class Score:
     """A figure with and without the invariance."""
 
     title: str
-    with_it: str
-    """Of the run."""
-    without: str
-    """Of the baseline; "" if there is none."""
+    with_it: str  # of the run
+    without: str  # of the baseline; "" if there is none
     difference: str
-    better: bool
-    """Whether the run is better than its baseline."""
+    better: bool  # whether the run is better than its baseline
 
 
 def width_rows(widths: dict[str, Width]) -> list[Row]:

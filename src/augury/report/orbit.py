@@ -14,8 +14,7 @@ from augury.report.numbers import Number, amount, either_way, number
 from augury.report.read import Run
 
 TYPES = {".png": "image/png", ".jpg": "image/jpeg"}
-BUDGET = 5_500_000
-"""Largest number of bytes of pictures on a page, which keeps it below 8 MB."""
+BUDGET = 5_500_000  # largest number of bytes of pictures on a page, which keeps it below 8 MB
 
 
 class Sheets:

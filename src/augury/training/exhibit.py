@@ -25,18 +25,14 @@ from augury.transforms.base import Transform, independent
 from augury.transforms.compose import Compose, Correlated
 from augury.transforms.finite_groups import FiniteGroup
 
-SHOWN, DRAWS = 5, 9
-"""Examples, and draws from the learned distribution for each."""
+SHOWN, DRAWS = 5, 9  # examples, and draws from the learned distribution for each
 TOP, CONFUSED, CLASSES, PAIRS = 3, 12, 30, 300
 """Classes named at a step; most frequent errors; largest confusion matrix; pairs in regression."""
-CHUNK = 25
-"""Inputs in one forward pass: an orbit average makes many views of each."""
+CHUNK = 25  # inputs in one forward pass: an orbit average makes many views of each
 STEPS = 25
 """Frames of a route: odd, so that the input itself is one of them; steps of 15 degrees for a full turn."""
-WIDTHS = 2
-"""Largest number of widths that get their own route."""
-NEAR = 0.25
-"""Smallest reach of a route, as eta: an eighth of the image, a factor of 1.28."""
+WIDTHS = 2  # largest number of widths that get their own route
+NEAR = 0.25  # smallest reach of a route, as eta: an eighth of the image, a factor of 1.28
 TOGETHER = "all widths together"
 
 
@@ -163,15 +159,11 @@ def _errors(data: Dataset, outputs: Tensor | None) -> dict:
 class Walk:
     """A route through the orbits of some inputs: along one width, or along all of them."""
 
-    name: str
-    """The width, or `TOGETHER`."""
+    name: str  # the width, or `TOGETHER`
     unit: str
-    at: tuple[float, ...]
-    """Position of each step."""
-    learned: float | None
-    """The learned width; None along all of them."""
-    views: Float[Tensor, "B S ..."]
-    """The inputs at each step."""
+    at: tuple[float, ...]  # position of each step
+    learned: float | None  # the learned width; None along all of them
+    views: Float[Tensor, "B S ..."]  # the inputs at each step
 
 
 @torch.no_grad()

@@ -17,14 +17,11 @@ from torch import Tensor
 from augury.core.files import written_whole
 from augury.records.exhibits import BOX, Gallery
 
-SIDE = 96
-"""Largest side of a picture in pixels."""
-LOSSLESS = 1_500_000
-"""Largest size of a PNG sheet, in bytes before compression."""
+SIDE = 96  # largest side of a picture in pixels
+LOSSLESS = 1_500_000  # largest size of a PNG sheet, in bytes before compression
 SAMPLES, CHANNELS, POINTS, BACKDROP = 128, 3, 160, 300
 """Largest number drawn: samples and channels of a signal, points of a cloud, points behind coordinates."""
-MARGIN = 0.06
-"""Of a drawing, as a share of its frame."""
+MARGIN = 0.06  # of a drawing, as a share of its frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +29,9 @@ class Painter:
     """Turns inputs of one data set into frames, all on one scale."""
 
     folder: Path
-    kind: str
-    """Kind of the data, as in `Dataset`."""
-    x: Float[Tensor, "N ..."]
-    """Inputs that set the range of pixel values and of coordinates."""
-    behind: tuple[list[int], ...] = ()
-    """Dots behind every frame of coordinates, class by class."""
+    kind: str  # kind of the data, as in `Dataset`
+    x: Float[Tensor, "N ..."]  # inputs that set the range of pixel values and of coordinates
+    behind: tuple[list[int], ...] = ()  # dots behind every frame of coordinates, class by class
 
     def gallery(self, name: str, x: Float[Tensor, "R S ..."]) -> Gallery | None:
         """Return inputs as frames, a row for each R and a column for each S."""
