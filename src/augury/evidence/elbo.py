@@ -35,11 +35,7 @@ class Elbo:
         return list(self.model.transform.parameters())
 
     def log_likelihood(
-        self,
-        phi: Float[Tensor, "B F"],
-        y: Shaped[Tensor, "B ..."],
-        rng: torch.Generator,
-        draws: int = DRAWS,
+        self, phi: Float[Tensor, "B F"], y: Shaped[Tensor, "B ..."], rng: torch.Generator, draws: int = DRAWS
     ) -> Float[Tensor, ""]:
         """Return the sum over a batch of E_q log p(y | f)."""
         m, v = self.posterior.moments(phi)

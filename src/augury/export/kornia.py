@@ -1,15 +1,6 @@
 """A policy as kornia code: augmentation classes that draw, build and warp exactly as Augury does."""
 
-from augury.export.code import (
-    TORCH_GREY,
-    TORCH_OPERATIONS,
-    Code,
-    Library,
-    Parts,
-    Ranges,
-    number,
-    write_code,
-)
+from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Code, Library, Parts, Ranges, number, write_code
 from augury.export.policy import Policy
 
 USAGE = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].

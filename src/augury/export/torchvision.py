@@ -5,16 +5,7 @@ several generators. `perspective` takes the eight coefficients of a map from out
 at 0.5, 1.5, ...: with the last two at 0 that is any affine map, for tensors and for PIL images alike.
 """
 
-from augury.export.code import (
-    TORCH_GREY,
-    TORCH_OPERATIONS,
-    Code,
-    Library,
-    Parts,
-    Ranges,
-    number,
-    write_code,
-)
+from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Code, Library, Parts, Ranges, number, write_code
 from augury.export.policy import Policy
 
 USAGE = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
