@@ -100,7 +100,6 @@ def check_method(method: str) -> None:
 def captum_map(
     method: str, f: Logits, x: Float[Tensor, "B ..."], target: Int[Tensor, " B"]
 ) -> Float[Tensor, "B ..."]:
-    """Return captum's attribution of chosen logits to the inputs."""
     attribute = _captum(method)(f).attribute
     with torch.enable_grad():
         maps: Tensor = attribute(x.detach().clone().requires_grad_(), target=target)

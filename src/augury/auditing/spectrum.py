@@ -46,7 +46,6 @@ def _unit(v: Tensor) -> Tensor:
 def jacobian_sigmas(
     model: Logits, x: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
 ) -> Float[Tensor, " B"]:
-    """Return the largest singular value of d f / d x at every input."""
     with torch.enable_grad():
         x = x.detach().requires_grad_()
         f = model(x)
@@ -68,7 +67,6 @@ def jacobian_sigmas(
 
 
 def weight_sigmas(module: nn.Module) -> dict[str, float]:
-    """Return the largest singular value of every weight matrix."""
 
     def sigma(W: Tensor) -> float:
         start = torch.randn(1, W.shape[0], generator=generator(0)).to(W)

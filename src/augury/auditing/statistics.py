@@ -96,7 +96,6 @@ class SetStatistics:
 
     @property
     def images(self) -> int:
-        """Number of inputs added."""
         return int(self.by_class.n.sum())
 
     def accuracy(self) -> tuple[float | None, float | None]:
@@ -147,7 +146,6 @@ class Moments:
         self.squares.index_add_(0, group, values.square())
 
     def mean(self, group: int | None = None) -> Tensor:
-        """Return the mean of one group, or of all inputs."""
         n, sums, _ = self._of(group)
         return sums / n
 

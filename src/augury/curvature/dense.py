@@ -46,12 +46,10 @@ class Diag(_PerParameter):
         return [totals[block.name] for block in self.blocks]
 
     def logdet(self, spectrum: list[Tensor], delta: Deltas, scale: Scalar) -> Scalar:
-        """Return the sum of log(scale * h + delta)."""
         deltas = self.delta_of_blocks(delta)
         return torch.stack([(scale * h + d).log().sum() for h, d in zip(spectrum, deltas, strict=True)]).sum()
 
     def preconditioner(self, spectrum: list[Tensor], delta: Deltas, scale: Scalar) -> dict[str, Tensor]:
-        """Return scale / (scale * h + delta)."""
         rows = zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True)
         return {block.name: scale / (scale * h + d) for block, h, d in rows}
 
@@ -70,7 +68,6 @@ class Full(_PerParameter):
         return blocks
 
     def outputs(self, tape: Tape, grads: Gradients) -> Statistics:
-        """Return J^T J of one column."""
         J = torch.cat(self.jacobians(tape, grads), dim=1)
         return {"H": J.mT @ J}
 
@@ -88,6 +85,5 @@ class Full(_PerParameter):
         return 2 * L.diagonal().log().sum()
 
     def preconditioner(self, spectrum: Tensor, delta: Deltas, scale: Scalar) -> dict[str, Tensor]:
-        """Return scale * (scale * H + diag(delta))^-1."""
         L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
         return {"H": scale * torch.cholesky_inverse(L)}

@@ -64,7 +64,6 @@ class Precisions:
         return torch.stack([torch.stack(same).sum(0) for same in per_precision])
 
     def penalty(self, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
-        """Return theta^T P theta / 2."""
         if len(delta) != len(self.names):
             raise InputError(
                 f"prior='{self.prior}' has {len(self.names)} precisions ({', '.join(self.names)}); got {len(delta)}. "
@@ -87,7 +86,6 @@ class Kernel(ABC):
 
 
 def unit_columns(subset: Subset, f: Float[Tensor, "M C"]) -> Float[Tensor, "m C"]:
-    """Return the unit vectors that select the columns of a subset."""
     return F.one_hot(subset.to(f.device), f.shape[-1]).to(f)
 
 
@@ -98,7 +96,6 @@ def gram(rows: Float[Tensor, "n ..."], columns: int = 2**17) -> Float[Tensor, "n
 
 
 def log_det(kernel: Float[Tensor, "n n"]) -> Float[Tensor, ""]:
-    """Return log|I + kernel|."""
     eye = torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
     return 2 * torch.linalg.cholesky(eye + kernel).diagonal().log().sum()
 

@@ -77,7 +77,6 @@ class Structure(ABC):
 
     @property
     def n_delta(self) -> int:
-        """Number of prior precisions."""
         return len(self.delta_names)
 
     @property
@@ -89,7 +88,6 @@ class Structure(ABC):
         return {"scalar": "all", "layer": block.layer, "tensor": block.name}[self.prior]
 
     def delta_of_blocks(self, delta: Deltas) -> list[Scalar]:
-        """Return the prior precision of each block."""
         if len(delta) != self.n_delta:
             raise InputError(
                 f"prior='{self.prior}' has {self.n_delta} precisions for this network; got {len(delta)}. "
@@ -108,7 +106,6 @@ class Structure(ABC):
 
 
 def added(total: Statistics, part: Statistics) -> Statistics:
-    """Return the sum of statistics, entry by entry."""
     return total | {name: total[name] + T if name in total else T for name, T in part.items()}
 
 

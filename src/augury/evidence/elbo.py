@@ -51,7 +51,6 @@ class Elbo:
 
     @torch.no_grad()
     def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
-        """Return the bound over all the data given."""
         total, n = 0.0, 0
         for x, y in batches:
             eps = self.model.noise(len(x), self.model.S_eval, rng).to(x)

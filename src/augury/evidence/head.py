@@ -59,7 +59,6 @@ class Head:
     evidence is exact, and where it would take long."""
 
     def linear(self) -> nn.Linear:
-        """Return the head as a layer."""
         layer = nn.Linear(self.weight.shape[1], len(self.weight), device=self.weight.device)
         with torch.no_grad():
             layer.weight.copy_(self.weight)
@@ -75,7 +74,6 @@ def fit_head(
     warm: Warm | None = None,
     tolerance: float = 1e-2,
 ) -> Head:
-    """Solve the head and return it with its evidence."""
     regression = y.is_floating_point()
     if not regression and len(torch.unique(y)) < 2:
         raise InputError(
@@ -122,7 +120,6 @@ def fit_head(
 
 
 def standard(y: Float[Tensor, "N C"]) -> tuple[Float[Tensor, " C"], Float[Tensor, " C"]]:
-    """Return the mean and the scale that standardise targets."""
     spread = y.std(0, correction=0)
     return y.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread))
 
@@ -187,7 +184,6 @@ class Profile:
         self.outside = (y.square().sum() - self.along.sum()).clamp_min(0)
 
     def sigma2(self, lam: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Return the best noise variance."""
         squares = (self.along / (1 + self.a / lam)).sum() + self.outside
         return (squares / (self.C * (self.N - 1))).clamp_min(1e-12)
 
@@ -202,7 +198,6 @@ class Profile:
         return float(self.C * (x / (1 + x)).sum() - less) / 2
 
     def best(self) -> float:
-        """Return the best log lambda."""
         grid = torch.linspace(LOW, HIGH, POINTS, dtype=self.a.dtype, device=self.a.device)
         k = int(torch.stack([self.value(t.exp()) for t in grid]).argmax())
         low, high = float(grid[max(k - 1, 0)]), float(grid[min(k + 1, POINTS - 1)])
@@ -238,7 +233,6 @@ def fit_loss(
     warm: Warm | None = None,
     tolerance: float = 1e-2,
 ) -> Loss:
-    """Solve the head and return its loss."""
     space = normalised(features)
     again = None
     if y.is_floating_point():

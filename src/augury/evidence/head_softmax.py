@@ -120,12 +120,10 @@ class Softmax:
         return (self.Z @ Theta.T).softmax(1)
 
     def value(self, Theta: Float[Tensor, "C r"]) -> Float[Tensor, ""]:
-        """Return J."""
         fit = ((self.Z @ Theta.T).log_softmax(1) * self.Y).sum()
         return fit - (self.tau * Theta.square()).sum() / 2
 
     def slope(self, Theta: Float[Tensor, "C r"], P: Float[Tensor, "N C"]) -> Float[Tensor, "C r"]:
-        """Return dJ / dTheta."""
         return (self.Y - P).T @ self.Z - self.tau * Theta
 
     def curved(self, v: Float[Tensor, "C r"], P: Float[Tensor, "N C"]) -> Float[Tensor, "C r"]:
@@ -153,7 +151,6 @@ class Softmax:
         return x
 
     def solve(self, start: Float[Tensor, "C r"], tolerance: float = 1e-6) -> Float[Tensor, "C r"]:
-        """Return the maximum of J."""
         Theta, value, first = start, self.value(start), None
         for _ in range(NEWTON):
             P = self.probabilities(Theta)
@@ -208,7 +205,6 @@ class SoftmaxFit:
 
 
 def problem(features: Basis, y: Int[Tensor, " N"], C: int, delta: float) -> Softmax:
-    """Return the regression of labels on features and a constant."""
     Z = torch.cat([features.Z, features.Z.new_ones(len(y), 1)], 1)
     tau = torch.cat([torch.full_like(features.a, delta), features.a.new_tensor([BIAS])])
     a = torch.cat([features.a, features.a.new_tensor([len(y)])])
@@ -216,7 +212,6 @@ def problem(features: Basis, y: Int[Tensor, " N"], C: int, delta: float) -> Soft
 
 
 def at_precision(head: Softmax, delta: float, start: Float[Tensor, "C r"], tolerance: float) -> SoftmaxFit:
-    """Return the head and its evidence for one prior precision."""
     tau = head.tau.clone()
     tau[:-1] = delta
     head = Softmax(head.Z, head.Y, tau, head.a)

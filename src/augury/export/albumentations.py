@@ -3,8 +3,7 @@
 from augury.export.code import Code, Library, Parts, Ranges, number, write_code
 from augury.export.policy import Policy
 
-USAGE = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
-Coordinates are those of a square as long as the image's shorter side, from -1 to 1; outside the image is 0.
+USAGE = """\
 `policy` draws from exactly the learned distribution (OpenCV rounds positions to 1/32 of a pixel); `nearest` is the
 closest approximation by A.Affine. Images are [H, W] or [H, W, C], uint8 or float32 in [0, 1]. Written for
 albumentations 1.4.19 or newer."""
@@ -65,7 +64,6 @@ OPERATIONS = {
 
 
 def albumentations_code(policy: Policy) -> Code:
-    """Write a policy for albumentations."""
     return write_code(policy, ALBUMENTATIONS)
 
 

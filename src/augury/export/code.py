@@ -57,6 +57,10 @@ class Library:
     finite_notes: tuple[str, ...] = ()  # what its own classes cannot express, beyond what no library can
 
 
+MEANING = """\
+Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
+Coordinates are those of a square as long as the image's shorter side, from -1 to 1; outside the image is 0.
+"""
 AFFINE_NOTES = (
     "one exponential of all generators together: theirs are applied one after the other, in their own order",
     "factors whose logarithm is uniform (x 1/2 as likely as x 2): theirs are uniform between the two ends",
@@ -73,7 +77,6 @@ NEED_GREY = ("contrast", "saturation", "grey")
 
 
 def write_code(policy: Policy, library: Library) -> Code:
-    """Write a policy for a library."""
     parts = parts_of(policy, library.name)
     steps, left_out = _finite(parts.finite, library)
     turns = library.turns if any(name.startswith("C") for name in parts.finite) else ""
@@ -106,7 +109,6 @@ def write_code(policy: Policy, library: Library) -> Code:
 
 
 def parts_of(policy: Policy, library: str) -> Parts:
-    """Sort the widths of a policy for images."""
     if policy.kind != "image":
         raise InputError(
             f"{library} transforms images; this policy is for data of kind '{policy.kind}'. Take --to json, which "
@@ -153,7 +155,7 @@ def _header(policy: Policy, library: Library, parts: Parts, left_out: Sequence[s
     lines = [f'"""An augmentation policy for {library.name}{learned}.', ""]
     lines += ["    width            up to          verdict"]
     lines += [f"    {n:<16} {_value(w.value, w.unit):<14} {w.verdict}" for n, w in policy.widths.items()]
-    lines += ["", library.usage, "", "What the library's own classes cannot express:"]
+    lines += ["", MEANING + library.usage, "", "What the library's own classes cannot express:"]
     lines += [f"- {note}" for note in notes]
     if left_out:
         lines += ["", "Left out here:", *(f"- {note}" for note in left_out)]
@@ -165,7 +167,6 @@ def _value(value: float, unit: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number as source code."""
     return f"{value:.8g}" if "." in f"{value:.8g}" or "e" in f"{value:.8g}" else f"{value:.8g}.0"
 
 
@@ -192,7 +193,6 @@ class Ranges:
 
     @property
     def scale(self) -> float:
-        """One factor for both axes."""
         return math.sqrt(self.scale_x * self.scale_y)
 
 

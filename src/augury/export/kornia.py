@@ -3,8 +3,7 @@
 from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Code, Library, Parts, Ranges, number, write_code
 from augury.export.policy import Policy
 
-USAGE = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
-Coordinates are those of a square as long as the image's shorter side, from -1 to 1; outside the image is 0.
+USAGE = """\
 `policy` draws from exactly the learned distribution; `nearest` is the closest approximation by RandomAffine."""
 
 AFFINE = '''
@@ -82,7 +81,6 @@ def blur(x, sigma):
 
 
 def kornia_code(policy: Policy) -> Code:
-    """Write a policy for kornia."""
     return write_code(policy, KORNIA)
 
 

@@ -8,8 +8,7 @@ at 0.5, 1.5, ...: with the last two at 0 that is any affine map, for tensors and
 from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Code, Library, Parts, Ranges, number, write_code
 from augury.export.policy import Policy
 
-USAGE = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
-Coordinates are those of a square as long as the image's shorter side, from -1 to 1; outside the image is 0.
+USAGE = """\
 `policy` draws from exactly the learned distribution; `nearest` is the closest approximation by RandomAffine.
 There is one draw per call, so put the policy into the data set, where each image is a call. Written for
 torchvision 0.21 or newer; colours need float tensors (v2.ToImage(), v2.ToDtype(torch.float32, scale=True))."""
@@ -54,7 +53,6 @@ def blur(x, sigma):
 
 
 def torchvision_code(policy: Policy) -> Code:
-    """Write a policy for torchvision."""
     return write_code(policy, TORCHVISION)
 
 

@@ -228,7 +228,6 @@ class WeightGenerator(nn.Module):
         return h
 
     def forward(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
-        """Return the weights of every layer for every descriptor."""
         h = self.hidden(i)
         pairs = zip(self.shapes.items(), self.w2, self.b2, strict=True)
         return {name: (h @ w2 + b2).view(-1, *shape) for (name, shape), w2, b2 in pairs}
@@ -249,7 +248,6 @@ def group_names(groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """Return the number of features that the encoder returns for inputs of zeros."""
     was_training = encoder.training
     like = next(encoder.parameters(), torch.zeros(()))
     zeros = like.new_zeros(2, *input_shape)

@@ -110,7 +110,6 @@ NETWORKS: dict[str, Network] = {
 
 
 def that_take(input_shape: Sequence[int]) -> list[str]:
-    """Return the names of the networks that take inputs of a shape."""
     return [name for name, row in NETWORKS.items() if row.fits(tuple(input_shape))]
 
 

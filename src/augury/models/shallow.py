@@ -67,7 +67,6 @@ class Shallow(nn.Module, ABC):
         """Return phi(a)."""
 
     def features(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B F"]:
-        """Return phi(W_1 x + b)."""
         return self.activate(F.linear(x.flatten(1), self.filters, self.bias))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
@@ -197,7 +196,6 @@ class ShallowOrbit(OrbitAverage):
             moved_filters(net, transform, torch.zeros(1, transform.noise_dim))  # raises
 
     def cheaper_side(self, B: int) -> str:
-        """Return the side on which a batch of B is averaged."""
         if self.side != "auto":
             return self.side
         return "weight" if self.movable and self.net.units < B else "input"
@@ -209,7 +207,6 @@ class ShallowOrbit(OrbitAverage):
     def mean_features(
         self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "_ S K"], side: str | None = None
     ) -> Float[Tensor, "B F"]:
-        """Return phi_hat(x)."""
         net, S = self.net, eps.shape[1]
         if (side or self.cheaper_side(len(x))) == "weight":
             if len(eps) != 1:

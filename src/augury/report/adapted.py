@@ -27,9 +27,9 @@ SHOWN = {
 
 
 def adapted_page(found: Adapted) -> dict[str, Any]:
-    """Return the values of the template."""
     values = found.values
-    descriptor = values.get("descriptor", {})
+    entries = [Bar(n, v, f"{v:.2f}") for n, v in values.get("descriptor", {}).items()]
+    time = seconds(values.get("seconds"))
     bound = values.get("bound") or {}
     measure = "log evidence" if values.get("criterion") == "evidence" else "minus the training loss"
     facts = [(name, _text(values[key])) for key, name in SHOWN.items() if values.get(key) not in (None, "")]
@@ -37,15 +37,9 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
     facts += [(key, _text(value)) for key, value in found.command.items() if key != "command"]
     return {
         "title": found.name,
-        "facts_line": [
-            str(values.get("data", "")),
-            f"{values.get('N', 0):,} examples",
-            seconds(values.get("seconds")),
-        ],
+        "facts_line": [str(values.get("data", "")), f"{values.get('N', 0):,} examples", time],
         "words": str(values.get("words") or "no descriptor"),
-        "descriptor": bar_list([Bar(n, v, f"{v:.2f}") for n, v in descriptor.items()], 1.0)
-        if descriptor
-        else None,
+        "descriptor": bar_list(entries, 1.0) if entries else None,
         "scores": _scores(values),
         "measure": measure,
         "trials": [(plot.title, draw(plot)) for plot in _trials(values, measure)],
@@ -66,15 +60,11 @@ def _text(value: Any) -> str:
 def _scores(values: dict[str, Any]) -> list[tuple[str, str, str]]:
     name = str(values.get("score_name", "accuracy"))
     write = percent if name == "accuracy" else number
-    tiles = [
-        (name.capitalize(), write(values.get("score")), f"on the {values.get('scored_on', 'test')} examples")
-    ]
+    on = f"on the {values.get('scored_on', 'test')} examples"
+    tiles = [(name.capitalize(), write(values.get("score")), on)]
     if values.get("held_out") is not None:
-        tiles.append((
-            "Held out",
-            write(values["held_out"]),
-            "each example predicted by a head fitted without it",
-        ))
+        apart = "each example predicted by a head fitted without it"
+        tiles.append(("Held out", write(values["held_out"]), apart))
     if values.get("train_score") is not None:
         tiles.append(("On the training examples", write(values["train_score"]), ""))
     return tiles

@@ -7,12 +7,11 @@ from typing import Any
 from augury.records.results import Invariance, Width
 from augury.report.curves import Series, curve_plots, width_plot
 from augury.report.numbers import NOTHING, either_way, number, percent, seconds
-from augury.report.plots import Bar, Line, bar_list, draw, legend, scale_end, width_bar
+from augury.report.plots import Bar, bar_list, draw, legend, scale_end, width_bar
 from augury.report.read import Adapted, Audited, Found, Run
 
 
 def compared_page(found: Sequence[Found]) -> dict[str, Any]:
-    """Return the values of the template."""
     names = named(found)
     runs = [(name, one) for name, one in zip(names, found, strict=True) if isinstance(one, Run)]
     series = [Series(name, run.rows, k) for k, (name, run) in enumerate(runs)]
@@ -58,12 +57,8 @@ def _accuracy(runs: Sequence[tuple[str, Run]]) -> Any:
 
 def _trajectories(series: Sequence[Series], runs: Sequence[tuple[str, Run]]) -> list[tuple[str, Any]]:
     units = {n: w.unit for _, run in runs if run.invariance for n, w in run.invariance.widths.items()}
-    out = []
-    for name, unit in units.items():
-        lines: list[Line] = [line for line in (one.width(name) for one in series) if len(line.x) > 1]
-        if lines:
-            out.append((name, width_plot(name, lines, unit)))
-    return out
+    lines = {name: [line for one in series if len((line := one.width(name)).x) > 1] for name in units}
+    return [(name, width_plot(name, some, units[name])) for name, some in lines.items() if some]
 
 
 Table = tuple[str, list[str], list[list[str]]]  # title, column heads, rows
@@ -187,14 +182,9 @@ def remarks(found: Sequence[Found]) -> list[str]:
 
 
 def as_object(found: Sequence[Found]) -> dict[str, Any]:
-    """Return everything as plain data."""
-    return {
-        "runs": [
-            {"name": name, "path": str(one.path), **_object(one)}
-            for one, name in zip(found, named(found), strict=True)
-        ],
-        "remarks": remarks(found),
-    }
+    pairs = zip(found, named(found), strict=True)
+    runs = [{"name": name, "path": str(one.path), **_object(one)} for one, name in pairs]
+    return {"runs": runs, "remarks": remarks(found)}
 
 
 def _object(one: Found) -> dict[str, Any]:

@@ -44,18 +44,12 @@ def confusion(name: str, left: Exhibits | None) -> Confusion | None:
 
 
 def mistakes(left: Exhibits | None, most: int = 5) -> list[str]:
-    """Return the most frequent errors in words."""
-    if left is None:
-        return []
+    names, confused = ((), ()) if left is None else (left.class_names, left.confused[:most])
     times = {1: "once", 2: "twice"}
-    return [
-        f"{left.class_names[t]} predicted as {left.class_names[p]} ({times.get(n, f'{n} times')})"
-        for t, p, n in left.confused[:most]
-    ]
+    return [f"{names[t]} predicted as {names[p]} ({times.get(n, f'{n} times')})" for t, p, n in confused]
 
 
 def scatter(left: Exhibits | None) -> Markup | None:
-    """Return predictions against targets, for regression."""
     if left is None or not left.pairs:
         return None
     low, high = span([v for pair in left.pairs for v in pair])

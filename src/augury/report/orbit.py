@@ -44,7 +44,6 @@ class Sheets:
 
     @property
     def css(self) -> Markup:
-        """The CSS of all sheets."""
         return Markup("\n").join(self.rules)
 
 
@@ -85,7 +84,6 @@ def _share(k: int, n: int) -> float:
 
 
 def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
-    """Return the data of the slider."""
     left = run.exhibits
     if left is None or not left.routes:
         return None

@@ -155,7 +155,6 @@ def _readings(plot: Plot, lines: Sequence[Line], box: Sequence[Number]) -> list[
 
 
 def legend(lines: Sequence[Line]) -> Markup:
-    """Return the legend of a plot with several lines."""
     if len(lines) < 2:
         return Markup("")
     entry = Markup('<li><span class="key {}{}"></span>{}</li>')
@@ -215,7 +214,6 @@ class Bar:
 def bar_list(
     bars: Sequence[Bar], end: Number | None = None, limit: tuple[str, Number] | None = None
 ) -> Markup:
-    """Draw a list of bars with their names and values."""
     end = end or max([bar.value for bar in bars] + [limit[1] if limit else 0.0]) or 1.0
     mark = Markup("")
     if limit is not None:

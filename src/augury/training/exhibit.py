@@ -51,7 +51,7 @@ def write_exhibits(
     galleries = [painter.gallery(f"orbit{k}", walk.views) for k, walk in enumerate(walks)]
     shown = [(w, g) for w, g in zip(walks, galleries, strict=True) if g is not None]
     routes = tuple(Route(w.name, w.unit, w.at, w.learned, gallery) for w, gallery in shown)
-    draws = None if transform is None else painter.gallery("draws", _draws(transform, x))
+    draws = None if transform is None else painter.gallery("draws", _with_draws(transform, x))
     exhibits = Exhibits(
         kind=data.kind,
         task=data.task,
@@ -108,15 +108,13 @@ def _example(data: Dataset, y: Tensor, index: int) -> Example:
 
 
 @torch.no_grad()
-def _draws(transform: Transform, x: Tensor) -> Tensor:
-    """Return every input as it is, then draws from the distribution."""
+def _with_draws(transform: Transform, x: Tensor) -> Tensor:
     x = _on_device_of(transform, x)
     eps = independent(len(x), DRAWS, transform.noise_dim, generator(1)).to(x)
     return torch.cat([x[:, None], transform.act(x, eps)], dim=1)
 
 
 def _answers(name: str, model: nn.Module, walks: "list[Walk]", y: Tensor, task: str) -> Answers:
-    """Return the predictions of a model at every step of every route."""
     outputs = [outputs_of(model, w.views.flatten(0, 1), CHUNK).unflatten(0, w.views.shape[:2]) for w in walks]
     if task == "regression":
         return Answers(name, values=tuple(_rounded(f[..., :TOP]) for f in outputs))
@@ -132,8 +130,7 @@ def _answers(name: str, model: nn.Module, walks: "list[Walk]", y: Tensor, task: 
 
 
 def _rounded(values: Tensor) -> list:
-    rounded: list = (values.double() * 1e4).round().div(1e4).tolist()
-    return rounded
+    return list((values.double() * 1e4).round().div(1e4).tolist())
 
 
 def _errors(data: Dataset, outputs: Tensor | None) -> dict:
@@ -144,15 +141,13 @@ def _errors(data: Dataset, outputs: Tensor | None) -> dict:
         pairs = torch.stack([data.y_test[keep, 0].float(), outputs[keep, 0].float()], dim=1)
         return {"tested": len(outputs), "pairs": tuple(_rounded(pairs))}
     C = _classes(data)
-    flat = torch.bincount(data.y_test * C + outputs.argmax(1), minlength=C * C)
-    counts = flat.reshape(C, C)
+    counts = torch.bincount(data.y_test * C + outputs.argmax(1), minlength=C * C).reshape(C, C)
     wrong = counts.clone().fill_diagonal_(0).flatten()
     most = wrong.topk(min(CONFUSED, len(wrong)))
-    mistakes = [
-        [int(i) // C, int(i) % C, int(n)] for i, n in zip(most.indices, most.values, strict=True) if n > 0
-    ]
+    ranked = zip(most.indices.tolist(), most.values.tolist(), strict=True)
+    mistakes = tuple([i // C, i % C, n] for i, n in ranked if n > 0)
     whole = tuple(counts.tolist()) if C <= CLASSES else ()
-    return {"tested": len(outputs), "confusion": whole, "confused": tuple(mistakes)}
+    return {"tested": len(outputs), "confusion": whole, "confused": mistakes}
 
 
 @dataclass(frozen=True, eq=False)

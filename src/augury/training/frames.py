@@ -59,7 +59,6 @@ class Painter:
 
 
 def dots_behind(x: Float[Tensor, "N 2"], y: Shaped[Tensor, "N ..."], classes: int) -> tuple[list[int], ...]:
-    """Return some of the data as dots, class by class."""
     keep = torch.linspace(0, len(x) - 1, min(len(x), BACKDROP)).round().long()
     dots, y = on_page(x[keep].cpu().float(), x), y[keep].cpu()
     groups = [dots[y == c] for c in range(classes)] if classes else [dots]
