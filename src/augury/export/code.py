@@ -131,12 +131,10 @@ def parts_of(policy: Policy, library: str) -> Parts:
 
 
 def _finite(groups: dict[str, float], library: Library) -> tuple[list[str], list[str]]:
-    steps, left_out = [], []
+    steps, left_out, axes = [], [], {"flip_x": "Horizontal", "flip_y": "Vertical"}
     for name, p in groups.items():
-        if name in ("flip_x", "flip_y"):
-            steps.append(
-                library.flip.format(axis="Horizontal" if name == "flip_x" else "Vertical", p=number(p))
-            )
+        if name in axes:
+            steps.append(library.flip.format(axis=axes[name], p=number(p)))
         elif name.startswith("C"):
             steps.append(library.turn(int(name[1:]), number(p)))
         else:

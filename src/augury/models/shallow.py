@@ -25,7 +25,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
-from augury.models.layers import bare
+from augury.models.layers import bare, uniform_
 from augury.models.orbit import OrbitAverage
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.affine_matrices import affine_matrices
@@ -107,7 +107,7 @@ class Rff(Shallow):
         z = torch.randn(units, D, generator=rng, device=rng.device)
         self.register_buffer("frequencies", self.sigma * self.blurred(z))
         self.register_buffer("phases", torch.rand(units, generator=rng, device=rng.device) * (2 * math.pi))
-        _xavier(self.output.weight, rng)
+        uniform_(self.output.weight, math.sqrt(6 / sum(self.output.weight.shape)), rng)  # Xavier
 
     @property
     def filters(self) -> Float[Tensor, "F D"]:
@@ -135,9 +135,9 @@ class Relu(Shallow):
     ) -> None:
         super().__init__(input_shape, n_outputs, units, alpha, blur)
         self.hidden = bare(nn.Linear, math.prod(self.input_shape), units)
-        _xavier(self.hidden.weight, rng)
+        uniform_(self.hidden.weight, math.sqrt(6 / sum(self.hidden.weight.shape)), rng)  # Xavier
         nn.init.zeros_(self.hidden.bias)
-        _xavier(self.output.weight, rng)
+        uniform_(self.output.weight, math.sqrt(6 / sum(self.output.weight.shape)), rng)  # Xavier
 
     @property
     def bias(self) -> Float[Tensor, " F"]:
@@ -153,14 +153,6 @@ class Relu(Shallow):
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
         # The inputs are blurred instead of the filters, so that curvature sees ordinary layers.
         return self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
-
-
-def _xavier(weight: Tensor, rng: torch.Generator) -> None:
-    """Fill a weight [out, in] with uniform draws of variance 2 / (in + out)."""
-    bound = math.sqrt(6 / sum(weight.shape))
-    draw = torch.rand(weight.shape, generator=rng, device=rng.device) * 2 - 1
-    with torch.no_grad():
-        weight.copy_(bound * draw)
 
 
 SIDES = ("auto", "input", "weight")

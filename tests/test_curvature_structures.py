@@ -1,4 +1,4 @@
-"""log|scale * GGN + delta| and its gradients against the dense matrix, for every structure and prior."""
+"""Every structure against dense matrices: the GGN by torch.func Jacobians, log|scale * GGN + delta|, its gradients."""
 
 import math
 
@@ -6,8 +6,54 @@ import pytest
 import torch
 
 from augury.core.rng import generator
-from curvature_cases import case, fitted, undensed
+from curvature_cases import NETS, case, fitted, undensed
 from reference.blocks import posterior_precision
+from reference.curvature import averaged, empirical, ggn, jacobians, lambdas
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-12}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_full_is_the_ggn_and_diag_its_diagonal(name):
+    net, views = case(name)
+    J = jacobians(net, views)
+    H, names = ggn(J, lambdas(averaged(net, views))), list(J)
+    (full, whole), (diag, diagonal) = (fitted(kind, net, views) for kind in ("full", "diag"))
+    assert [block.name for block in full.blocks] == [block.name for block in diag.blocks] == names
+    torch.testing.assert_close(whole["H"], H, **CLOSE)
+    torch.testing.assert_close(torch.cat([diagonal[name] for name in names]), H.diagonal(), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["norms", "batchnorm3d", "scalars", "twice", "partly frozen"])
+@pytest.mark.parametrize("positions", ["reduce", "expand"])
+def test_kron_keeps_the_exact_block_of_scalars_and_norms(name, positions):
+    net, views = case(name)
+    J, Lambda = jacobians(net, views), lambdas(averaged(net, views))
+    structure, totals = fitted("kron", net, views, positions=positions)
+    dense = [b.name for b in structure.blocks if f"{b.name}/G" in totals and b.name != b.layer]
+    assert dense  # the case has what this test is about
+    for block in dense:
+        torch.testing.assert_close(totals[f"{block}/G"][0], ggn({block: J[block]}, Lambda), **CLOSE)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_the_columns_decide_what_stands_in_the_place_of_lambda(regression):
+    net, views = case("conv2d", N=4)
+    f, J = averaged(net, views), jacobians(net, views)
+    y = torch.tensor([2, 0, 1, 1])
+    y = f.detach().roll(1, 0) if regression else y
+    for Lambda in (lambdas(f, y), empirical(f, y)):
+        _, totals = fitted("full", net, views, Lambda)
+        torch.testing.assert_close(totals["H"], ggn(J, Lambda), **CLOSE)
+
+
+def test_the_average_is_over_functions_not_over_curvatures():
+    net, views = case("mlp")
+    _, totals = fitted("full", net, views)
+    apart = views.flatten(0, 1)[:, None]  # every copy a datum of its own, at the copies' share of the weight
+    _, improper = fitted("full", net, apart)
+    assert not torch.allclose(totals["H"], improper["H"] / views.shape[1], rtol=0.05)
+
 
 SCALE = torch.tensor(1.7, dtype=torch.float64)
 STRUCTURES = ["kron", "diag", "full"]
