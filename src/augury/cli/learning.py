@@ -15,7 +15,7 @@ from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.learn import learn
 from augury.records.results import Invariance
-from augury.training.exhibit import leave_beside
+from augury.training.exhibit import write_beside
 from augury.training.progress import Progress, TensorBoard
 from augury.training.run_folder import BASELINE, RunFolder
 
@@ -39,7 +39,7 @@ def carry_out(
         RunFolder(folder).write_invariance(with_evidence)
         runs = [with_evidence, plain.invariance]
         if learned.transform is not None:
-            leave_beside(folder, "plain", plain.model, learned.transform, data)
+            write_beside(folder, "plain", plain.model, learned.transform, data)
     report = leave_report(folder)
     if as_json:
         print_json(as_object(runs, len(data.skipped), report))

@@ -1,4 +1,4 @@
-r"""How far a network is from invariant, view by view (paper D); what the audit measures and a regulariser lowers.
+r"""Invariance errors of a network, per view (paper D): measured by the audit, lowered by the regulariser.
 
     LI = |f(g x) - f(x)|^2                              logits, squared L2, summed over the outputs
     DI = KL(softmax f(x) || softmax f(g x))             predictive distributions
@@ -6,8 +6,8 @@ r"""How far a network is from invariant, view by view (paper D); what the audit 
 
 m is a saliency map: the signed gradient of the largest logit (with absolute values SI is inflated, and with
 log-probabilities even a tied network scores below 1). J_g^T brings the map of the transformed input back to the
-frame of x. Where g permutes pixels it is the inverse of g. For any other g it is what makes SI = 1 for a network
-that is exactly invariant: differentiate f(g x) = f(x).
+frame of x. Where g permutes pixels it is the inverse of g; for any other g it makes SI = 1 for a network that is
+exactly invariant: differentiate f(g x) = f(x).
 """
 
 import torch
@@ -17,12 +17,10 @@ from torch import Tensor
 
 
 def logit_error(f: Float[Tensor, "B C"], f_g: Float[Tensor, "B S C"]) -> Float[Tensor, "B S"]:
-    """Return LI of every view."""
     return (f_g - f[:, None]).square().sum(-1)
 
 
 def distribution_error(f: Float[Tensor, "B C"], f_g: Float[Tensor, "B S C"]) -> Float[Tensor, "B S"]:
-    """Return DI of every view."""
     log_p, log_q = F.log_softmax(f, -1)[:, None], F.log_softmax(f_g, -1)
     return (log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0.0)  # rounding may leave it below 0
 

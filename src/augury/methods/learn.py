@@ -12,10 +12,10 @@ from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, prepare
 from augury.models.orbit import OrbitAverage
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import ShallowOrbit
 from augury.models.weight_tied import WeightTied
 from augury.records.results import Invariance
-from augury.training.exhibit import leave_exhibits
+from augury.training.exhibit import write_exhibits
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, together
 from augury.training.run_folder import RunFolder, open_run
@@ -91,7 +91,7 @@ def learn(
     if folder is not None:
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
-        leave_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
+        write_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
     return Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
 
 

@@ -1,4 +1,4 @@
-"""The page of an adaptation: the descriptor, what else was tried, and what theory promises."""
+"""The page of an adaptation: the descriptor, the others tried, and the generalisation bound."""
 
 from typing import Any
 
@@ -11,12 +11,11 @@ TERMS = {
     "complexity": "complexity of the head",
     "choice": "choice of the descriptor",
 }
-"""The terms of the bound, in words."""
 SHOWN = {
     "data": "data",
     "extractor": "extractor",
     "task": "task",
-    "criterion": "what chose the descriptor",
+    "criterion": "criterion of the choice",
     "levels": "levels of an entry",
     "N": "training examples",
     "features": "features",
@@ -24,13 +23,13 @@ SHOWN = {
     "log_evidence": "log evidence",
     "train_loss": "training loss",
 }
-"""Facts in the table: their fields, and what they are called."""
+"""Fields in the table of facts, and their names."""
 
 
 def adapted_page(found: Adapted) -> dict[str, Any]:
-    """Return all that the template of an adaptation needs."""
     values = found.values
-    descriptor = values.get("descriptor", {})
+    entries = [Bar(n, v, f"{v:.2f}") for n, v in values.get("descriptor", {}).items()]
+    time = seconds(values.get("seconds"))
     bound = values.get("bound") or {}
     measure = "log evidence" if values.get("criterion") == "evidence" else "minus the training loss"
     facts = [(name, _text(values[key])) for key, name in SHOWN.items() if values.get(key) not in (None, "")]
@@ -38,15 +37,9 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
     facts += [(key, _text(value)) for key, value in found.command.items() if key != "command"]
     return {
         "title": found.name,
-        "facts_line": [
-            str(values.get("data", "")),
-            f"{values.get('N', 0):,} examples",
-            seconds(values.get("seconds")),
-        ],
+        "facts_line": [str(values.get("data", "")), f"{values.get('N', 0):,} examples", time],
         "words": str(values.get("words") or "no descriptor"),
-        "descriptor": bar_list([Bar(n, v, f"{v:.2f}") for n, v in descriptor.items()], 1.0)
-        if descriptor
-        else None,
+        "descriptor": bar_list(entries, 1.0) if entries else None,
         "scores": _scores(values),
         "measure": measure,
         "trials": [(plot.title, draw(plot)) for plot in _trials(values, measure)],
@@ -54,7 +47,7 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
         "bound": bound,
         "bound_total": number(bound.get("total")),
         "bound_bars": _bound(bound),
-        "sure": percent(1 - bound["failure"], 0) if "failure" in bound else "nearly 1",
+        "sure": percent(1 - bound["failure"], 0) if "failure" in bound else "close to 1",
         "command": found.command.get("command"),
         "facts": facts,
     }
@@ -67,22 +60,18 @@ def _text(value: Any) -> str:
 def _scores(values: dict[str, Any]) -> list[tuple[str, str, str]]:
     name = str(values.get("score_name", "accuracy"))
     write = percent if name == "accuracy" else number
-    tiles = [
-        (name.capitalize(), write(values.get("score")), f"on the {values.get('scored_on', 'test')} examples")
-    ]
+    on = f"on the {values.get('scored_on', 'test')} examples"
+    tiles = [(name.capitalize(), write(values.get("score")), on)]
     if values.get("held_out") is not None:
-        tiles.append((
-            "Held out",
-            write(values["held_out"]),
-            "each example predicted by a head that has not seen it",
-        ))
+        apart = "each example predicted by a head fitted without it"
+        tiles.append(("Held out", write(values["held_out"]), apart))
     if values.get("train_score") is not None:
         tiles.append(("On the training examples", write(values["train_score"]), ""))
     return tiles
 
 
 def _trials(values: dict[str, Any], measure: str) -> list[Plot]:
-    """Return what each entry of the descriptor gave, over all trials; the one that was chosen is marked."""
+    """Return the criterion against each entry of the descriptor, over all trials; the chosen value is marked."""
     trials = values.get("trials") or []
     plots = []
     for k, (name, chosen) in enumerate(values.get("descriptor", {}).items()):
@@ -100,4 +89,4 @@ def _bound(bound: dict[str, Any]) -> Any:
         return None
     bars = [Bar(words, bound[term], number(bound[term]), k) for k, (term, words) in enumerate(TERMS.items())]
     bars.append(Bar("together", bound["total"], number(bound["total"]), 6))
-    return bar_list(bars, limit=("1: beyond it the bound says nothing", 1.0))
+    return bar_list(bars, limit=("1: above it the bound is vacuous", 1.0))

@@ -1,5 +1,6 @@
 """The page of an audit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,24 +10,21 @@ from markupsafe import Markup
 from augury.config.audit import LIMITS
 from augury.records.results import Audit, Measure, Scores
 from augury.report.numbers import NOTHING, UNITS, amount, number, percent, seconds
-from augury.report.pictures import Sheets, frame
+from augury.report.orbit import Sheets, frame
 from augury.report.plots import Bar, Line, Plot, bar_list, draw, legend
 from augury.report.read import Audited
 
-TONES = {
-    "genuine": "good",
-    "only on the training distribution": "open",
-    "sensitive": "bad",
-    "trivially invariant": "bad",
-}
-SENTENCES = {
-    "genuine": "Invariance to {} is genuine.",
-    "only on the training distribution": "Invariance to {} holds on the training distribution only.",
-    "sensitive": "The model is sensitive to {}.",
-    "trivially invariant": "The model is trivially invariant to {}: its output never changes.",
-}
-COLUMNS = ("input", "moved", "saliency of the input", "saliency when moved")
-"""Of the gallery of the worst inputs; both maps are in the frame of the input."""
+VERDICTS = {
+    "genuine": ("good", "Invariance to {} is genuine."),
+    "only on the training distribution": (
+        "open",
+        "Invariance to {} holds on the training distribution only.",
+    ),
+    "sensitive": ("bad", "The model is sensitive to {}."),
+    "trivially invariant": ("bad", "The model is trivially invariant to {}: its output never changes."),
+}  # style and sentence
+COLUMNS = ("input", "view", "saliency of the input", "saliency of the view")
+"""Columns of the worst inputs; both maps are in the frame of the input."""
 
 
 @dataclass(frozen=True)
@@ -34,30 +32,25 @@ class Curve:
     """A measure over strength."""
 
     title: str
-    """What it is."""
-    name: str
-    """Its field in `Scores`."""
-    limit: float | None
-    """Where the verdict draws the line."""
-    share: bool = False
-    """Whether it is a share of inputs."""
+    name: str  # field of `Scores`
+    limit: float | None  # limit of the verdict
+    share: bool = False  # whether it is a share of inputs
 
 
 def audited_page(found: Audited) -> dict[str, Any]:
-    """Return all that the template of an audit needs."""
     audit, sheets = found.audit, Sheets(found.path)
-    plots = _plots(audit)
+    tone, sentence = VERDICTS.get(audit.verdict, ("open", "{}"))
     sets = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
     return {
         "title": found.name,
         "facts_line": [audit.model, audit.data, f"{audit.images:,} inputs", seconds(audit.seconds)],
         "audit": audit,
-        "tone": TONES.get(audit.verdict, "open"),
-        "sentence": _sentence(audit),
+        "tone": tone,
+        "sentence": Markup(sentence).format(Markup("<strong>{}</strong>").format(audit.group)),
         "tiles": _tiles(audit),
         "sets": _table(sets),
         "drift": _drift(audit),
-        "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in plots],
+        "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in _plots(audit)],
         "steps": _table({amount(p.strength, p.unit): p.scores for p in audit.curve}),
         "worst": _worst(found, sheets),
         "columns": COLUMNS if found.worst is None else COLUMNS[: found.worst.columns],
@@ -70,31 +63,26 @@ def audited_page(found: Audited) -> dict[str, Any]:
     }
 
 
-def _sentence(audit: Audit) -> Markup:
-    return Markup(SENTENCES.get(audit.verdict, "{}")).format(
-        Markup("<strong>{}</strong>").format(audit.group)
-    )
-
-
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return the figures that matter most: what it is, its value, what to hold it against."""
-    floor, tiles = audit.noise_floor, []
-    if audit.agreement is not None:
-        alone = "" if floor.agreement is None else f"interpolation alone: {percent(floor.agreement.value)}"
-        tiles.append(("Views that keep the prediction", percent(audit.agreement.value), alone))
-    if audit.SI is not None:
-        alone = "" if floor.SI is None else f"interpolation alone: {number(floor.SI.value)}"
-        tiles.append(("Saliency similarity (SI)", number(audit.SI.value), alone))
-    if audit.LI_relative is not None:
-        alone = "" if floor.LI_relative is None else f"interpolation alone: {percent(floor.LI_relative)}"
-        tiles.append((
-            "How far logits move",
-            percent(audit.LI_relative),
-            alone or "of the way to another input",
-        ))
+    """Return the main figures: title, value, and what to compare it with."""
+    floor = audit.noise_floor
+
+    def tile(title: str, value: float | None, alone: float | None, write: Callable[..., str]) -> None:
+        if value is not None:
+            than = "" if alone is None else f"interpolation alone: {write(alone)}"
+            tiles.append((title, write(value), than))
+
+    tiles: list[tuple[str, str, str]] = []
+    tile("Views that keep the prediction", _value(audit.agreement), _value(floor.agreement), percent)
+    tile("Saliency similarity (SI)", _value(audit.SI), _value(floor.SI), number)
+    tile("Change of the logits", audit.LI_relative, floor.LI_relative, percent)
     if audit.accuracy is not None:
         tiles.append(("Accuracy", percent(audit.accuracy), f"on views: {percent(audit.accuracy_moved)}"))
     return tiles
+
+
+def _value(measure: Measure | None) -> float | None:
+    return None if measure is None else measure.value
 
 
 HEAD = ("LI", "relative", "DI", "SI", "agreement", "inputs")
@@ -126,7 +114,7 @@ def _with_error(measure: Measure | None) -> str:
 def _plots(audit: Audit) -> list[Plot]:
     floor = audit.noise_floor
     curves = (
-        Curve("How far logits move (LI relative)", "LI_relative", LIMITS.far + (floor.LI_relative or 0.0)),
+        Curve("Change of the logits (LI relative)", "LI_relative", LIMITS.far + (floor.LI_relative or 0.0)),
         Curve(
             "Views that keep the prediction", "agreement", _times(LIMITS.keep, floor.agreement), share=True
         ),
@@ -161,7 +149,7 @@ def _plot(audit: Audit, curve: Curve) -> Plot | None:
 def _line(audit: Audit, curve: Curve, name: str, part: str, colour: int) -> Line | None:
     values = [(p.strength, getattr(getattr(p, part), curve.name)) for p in audit.curve]
     have = [(x, v) for x, v in values if v is not None]
-    if len(have) < 1:
+    if not have:
         return None
     y = [v.value if isinstance(v, Measure) else v for _, v in have]
     spread = [2 * (v.stderr or 0.0) if isinstance(v, Measure) else 0.0 for _, v in have]
@@ -180,13 +168,12 @@ def _drift(audit: Audit) -> Markup | None:
 
 
 def _worst(found: Audited, sheets: Sheets) -> list[dict[str, Any]]:
-    """Return the worst inputs with their frames, where there are some."""
     gallery = found.worst
     sheet = None if gallery is None else sheets.add(gallery)
     unit = found.audit.curve[0].unit if found.audit.curve else ""
     out = []
     for r, w in enumerate(found.audit.worst):
-        said = f"says {w.prediction}; moved by {amount(w.strength, unit)}, says {w.prediction_moved}"
+        said = f"predicted {w.prediction}; at {amount(w.strength, unit)}, {w.prediction_moved}"
         figures = f"LI {number(w.LI)}" + ("" if w.SI is None else f", SI {number(w.SI, 2)}")
         name = f"input {w.index}" + ("" if w.label is None else f", class {w.label}")
         frames: list[Markup] = []

@@ -1,4 +1,4 @@
-"""How it was learned: every width over training, then evidence, loss and score."""
+"""Curves over training: every width, then evidence, loss and score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,37 +15,30 @@ CURVES = {
     "test_error": "Test error (RMSE)",
     "loss": "Training loss",
 }
-"""Metrics with a plot of their own."""
+"""Metrics that have a plot."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A run's metrics under a name."""
+    """The metrics of a run, with its name and colour in the legend."""
 
     name: str
-    """What the run is called in the legend."""
     rows: Sequence[dict[str, Any]]
-    """Its metrics."""
     colour: int = 0
-    """Which of the page's colours."""
     dashed: bool = False
-    """For a baseline."""
 
     def line(self, key: str) -> Line:
-        """Return one metric over training."""
         have = [row for row in self.rows if row.get(key) is not None]
         return Line(
             self.name, [r["epoch"] for r in have], [r[key] for r in have], (), self.colour, self.dashed
         )
 
     def width(self, name: str) -> Line:
-        """Return one width over training."""
         have = [row for row in self.rows if name in row.get("widths", {})]
         return Line(self.name, [r["epoch"] for r in have], [r["widths"][name] for r in have], (), self.colour)
 
 
 def series(run: Run) -> list[Series]:
-    """Return a run and its baseline."""
     own = Series(str(run.config.get("method", "this run")), run.rows)
     if run.baseline is None:
         return [own]
@@ -54,7 +47,7 @@ def series(run: Run) -> list[Series]:
 
 def width_plots(run: Run) -> list[Plot]:
     """Return the trajectory of every width, each in its unit."""
-    own, kept = series(run)[0], _kept(run)
+    own, kept = series(run)[0], kept_epoch(run)
     names = list(dict.fromkeys(name for row in run.rows for name in row.get("widths", {})))
     plots = []
     for k, name in enumerate(names):
@@ -82,17 +75,13 @@ def width_plot(
         at=kept,
         y_from=1.0 if unit == "factor" else 0.0,
         y_to=180.0 if turn else None,
-        text=partial(_amount, unit=unit),
+        text=partial(amount, unit=unit),
     )
 
 
-def _amount(value: Number, unit: str) -> str:
-    return amount(value, unit)
-
-
-def _kept(run: Run) -> tuple[str, Number] | None:
+def kept_epoch(run: Run) -> tuple[str, Number] | None:
     epoch = 0 if run.exhibits is None else run.exhibits.epoch
-    return ("kept", epoch) if epoch and epoch != run.rows[-1]["epoch"] else None
+    return ("kept", epoch) if epoch and run.rows and epoch != run.rows[-1]["epoch"] else None
 
 
 def curve_plots(many: Sequence[Series], kept: tuple[str, Number] | None = None) -> list[Plot]:
@@ -106,17 +95,11 @@ def curve_plots(many: Sequence[Series], kept: tuple[str, Number] | None = None) 
     return plots
 
 
-def run_curves(run: Run) -> list[Plot]:
-    """Return evidence, score and loss of a run beside its baseline."""
-    return curve_plots(series(run), _kept(run)) if run.rows else []
-
-
 def table(run: Run, most: int = 200) -> tuple[list[str], list[list[str]]]:
-    """Return the metrics as a table, for those who would rather read numbers."""
+    """Return the metrics as a table, thinned to `most` rows."""
     step = max(1, -(-len(run.rows) // most))
     kept = [row for k, row in enumerate(run.rows) if k % step == 0 or k == len(run.rows) - 1]
-    keys = [key for key in ("loss", *CURVES) if any(key in row for row in kept)]
-    keys = list(dict.fromkeys(keys))
+    keys = [key for key in dict.fromkeys(("loss", *CURVES)) if any(key in row for row in kept)]
     names = list(dict.fromkeys(name for row in kept for name in row.get("widths", {})))
     units = {} if run.invariance is None else {n: w.unit for n, w in run.invariance.widths.items()}
     body = [

@@ -1,35 +1,106 @@
-"""What the slider walks through: frames, and what each model says of them, as one object for the page's script."""
+"""Transformed inputs on the page: embedded sheets of pictures, single frames, and the data of the slider."""
 
 import math
+from base64 import b64encode
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from augury.records.exhibits import Answers, Exhibits, Route
+from augury.core.errors import RunError
+from augury.records.exhibits import BOX, VIEWS, Answers, Exhibits, Gallery, Route
 from augury.report.numbers import Number, amount, either_way, number
-from augury.report.pictures import Sheets, backdrop, frame, path
 from augury.report.read import Run
+
+TYPES = {".png": "image/png", ".jpg": "image/jpeg"}
+BUDGET = 5_500_000  # largest number of bytes of pictures on a page, which keeps it below 8 MB
+
+
+class Sheets:
+    """The sheets of a page, within the budget."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.left = folder / VIEWS, BUDGET
+        self.rules: list[Markup] = []
+
+    def add(self, gallery: Gallery) -> str | None:
+        """Embed the pictures of a gallery; return their CSS class, or None if they do not fit."""
+        if gallery.file is None:
+            return ""
+        path = self.folder / Path(gallery.file).name
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise RunError(f"cannot read {path}: {error.strerror}. The run's folder is damaged.") from error
+        if len(data) > self.left or path.suffix not in TYPES:
+            return None
+        self.left -= len(data)
+        name = f"sheet{len(self.rules)}"
+        rule = Markup(".{}{{background-image:url(data:{};base64,{});background-size:{}% {}%}}")
+        size = 100 * gallery.columns, 100 * gallery.rows
+        self.rules.append(rule.format(name, TYPES[path.suffix], b64encode(data).decode(), *size))
+        return name
+
+    @property
+    def css(self) -> Markup:
+        return Markup("\n").join(self.rules)
+
+
+def frame(gallery: Gallery, sheet: str, row: int, column: int, label: str = "") -> Markup:
+    described = Markup('role="img" aria-label="{}"').format(label) if label else Markup('aria-hidden="true"')
+    if gallery.file is not None:
+        x, y = _share(column, gallery.columns), _share(row, gallery.rows)
+        style = f"background-position:{x:g}% {y:g}%;aspect-ratio:{gallery.width}/{gallery.height}"
+        return Markup('<span class="frame {}" style="{}" {}></span>').format(sheet, style, described)
+    return Markup(
+        '<svg class="frame drawing" viewBox="0 0 {b} {b}" {s}>{behind}<path class="{c}" d="{d}"/></svg>'
+    ).format(b=BOX, s=described, behind=backdrop(gallery), c=gallery.style, d=path(gallery, row, column))
+
+
+def path(gallery: Gallery, row: int, column: int) -> str:
+    """Return a drawing as the commands of an SVG path; a dot is a line of no length with round ends."""
+    return "".join(_stroke(stroke, gallery.style) for stroke in gallery.strokes[row][column])
+
+
+def _stroke(stroke: Sequence[int], style: str) -> str:
+    points = [f"{x} {y}" for x, y in zip(stroke[::2], stroke[1::2], strict=True)]
+    return "".join(f"M{p}h0" for p in points) if style == "dots" else f"M{'L'.join(points)}"
+
+
+def backdrop(gallery: Gallery) -> Markup:
+    """Return the dots behind every frame of a gallery."""
+    dots = [
+        Markup('<path class="dots behind c{}" d="{}"/>').format(c % 7, _stroke(flat, "dots"))
+        for c, flat in enumerate(gallery.backdrop)
+        if flat
+    ]
+    return Markup("").join(dots)
+
+
+def _share(k: int, n: int) -> float:
+    """Return the CSS background position of the k-th of n frames."""
+    return 0.0 if n < 2 else round(100 * k / (n - 1), 4)
 
 
 def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
-    """Return all that the slider needs."""
     left = run.exhibits
     if left is None or not left.routes:
         return None
-    routes = [_route(k, route, sheets, word(run)) for k, route in enumerate(left.routes)]
+    routes = [_route(k, route, sheets, origin(run)) for k, route in enumerate(left.routes)]
     shown = [route for route in routes if route is not None]
     if not shown:
         return None
-    answers = [(str(run.config.get("method", "this model")), left.answers)]
+    models = [(str(run.config.get("method", "this model")), left.answers)]
     if run.beside is not None:
-        answers.append((run.beside.model, run.beside))
+        models.append((run.beside.model, run.beside))
     return {
         "examples": [{"label": example.label or _target(example.target)} for example in left.examples],
         "classes": list(left.class_names),
         "task": left.task,
         "routes": shown,
-        "word": word(run),
-        "models": [_model(name, said) for name, said in answers],
+        "origin": origin(run),
+        "models": [_model(name, answers) for name, answers in models],
     }
 
 
@@ -37,8 +108,8 @@ def _target(values: Any) -> str:
     return ", ".join(number(v) for v in values)
 
 
-def word(run: Run) -> str:
-    """Say how the widths came about."""
+def origin(run: Run) -> str:
+    """Return whether the widths were given or learned."""
     widths = {} if run.invariance is None else run.invariance.widths
     return "given" if widths and all(w.verdict == "given" for w in widths.values()) else "learned"
 
@@ -48,15 +119,15 @@ def _route(k: int, route: Route, sheets: Sheets, how: str) -> dict[str, Any] | N
     if sheet is None:
         return None
     gallery = route.frames
-    inside = [_inside(at, route) for at in route.at]
+    unchanged = 1.0 if route.unit == "factor" else 0.0
     values: dict[str, Any] = {
         "index": k,
         "name": route.name,
         "at": [_place(at, route) for at in route.at],
-        "inside": inside,
+        "inside": [_inside(at, route) for at in route.at],
         "zone": _zone(route),
         "learned": _learned(route, how),
-        "start": _start(route),
+        "start": route.at.index(unchanged) if unchanged in route.at else 0,
         "sheet": sheet,
         "rows": gallery.rows,
         "columns": gallery.columns,
@@ -67,12 +138,6 @@ def _route(k: int, route: Route, sheets: Sheets, how: str) -> dict[str, Any] | N
         values["paths"] = [[path(gallery, r, c) for c in range(gallery.columns)] for r in range(gallery.rows)]
         values["behind"] = str(backdrop(gallery))
     return values
-
-
-def _start(route: Route) -> int:
-    """Return the step at which the input itself is shown, where the route passes through it."""
-    nothing = 1.0 if route.unit == "factor" else 0.0
-    return route.at.index(nothing) if nothing in route.at else 0
 
 
 def _place(at: Number, route: Route) -> str:
@@ -87,7 +152,7 @@ def _inside(at: Number, route: Route) -> bool:
 
 
 def _zone(route: Route) -> list[float]:
-    """Return from where to where on the way the learned width reaches, as shares of the way."""
+    """Return the learned range as shares of the slider."""
     if route.learned is None or route.unit == "element":
         return [0.0, 1.0]
     first, last, reach = route.at[0], route.at[-1], route.learned
@@ -100,24 +165,19 @@ def _zone(route: Route) -> list[float]:
 
 def _learned(route: Route, how: str) -> str:
     if route.learned is None:
-        return f"a walk inside the {how} distribution"
+        return f"a path inside the {how} distribution"
     if route.unit == "element":
-        return f"leaves the input with a chance of {amount(route.learned, '%')}"
+        return f"identity with probability {amount(route.learned, '%')}"
     return f"{how}: {either_way(route.learned, route.unit)}"
 
 
-def _model(name: str, said: Answers) -> dict[str, Any]:
-    return {
-        "name": name,
-        "classes": said.classes,
-        "chances": said.chances,
-        "truth": said.truth,
-        "values": said.values,
-    }
+def _model(name: str, answers: Answers) -> dict[str, Any]:
+    fields = ("classes", "chances", "truth", "values")
+    return {"name": name} | {field: getattr(answers, field) for field in fields}
 
 
-def strip(left: Exhibits | None, sheets: Sheets) -> list[tuple[str, Markup, list[Markup]]]:
-    """Return every example as it is in the data, and draws from the learned distribution."""
+def drawn_examples(left: Exhibits | None, sheets: Sheets) -> list[tuple[str, Markup, list[Markup]]]:
+    """Return every example with its name, itself, and draws from the learned distribution."""
     if left is None or left.draws is None:
         return []
     sheet = sheets.add(left.draws)

@@ -13,8 +13,7 @@ from augury.core.rng import generator
 from augury.models.networks import NETWORKS
 from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
-from augury.models.shallow import Shallow
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import Shallow, ShallowOrbit
 from augury.models.weight_tied import exact_group, tie
 from augury.records.results import Record
 from augury.training.checkpoint import save_tensors

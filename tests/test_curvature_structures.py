@@ -1,15 +1,59 @@
-"""log|scale * GGN + delta| and its gradients against the dense matrix, for every structure and prior."""
+"""Every structure against dense matrices: the GGN by torch.func Jacobians, log|scale * GGN + delta|, its gradients."""
 
 import math
 
 import pytest
 import torch
 
-from augury.core.errors import RunError
 from augury.core.rng import generator
-from augury.curvature.factors import Factor
-from curvature_cases import case, fitted
+from curvature_cases import NETS, case, fitted, undensed
 from reference.blocks import posterior_precision
+from reference.curvature import averaged, empirical, ggn, jacobians, lambdas
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-12}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_full_is_the_ggn_and_diag_its_diagonal(name):
+    net, views = case(name)
+    J = jacobians(net, views)
+    H, names = ggn(J, lambdas(averaged(net, views))), list(J)
+    (full, whole), (diag, diagonal) = (fitted(kind, net, views) for kind in ("full", "diag"))
+    assert [block.name for block in full.blocks] == [block.name for block in diag.blocks] == names
+    torch.testing.assert_close(whole["H"], H, **CLOSE)
+    torch.testing.assert_close(torch.cat([diagonal[name] for name in names]), H.diagonal(), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["norms", "batchnorm3d", "scalars", "twice", "partly frozen"])
+@pytest.mark.parametrize("positions", ["reduce", "expand"])
+def test_kron_keeps_the_exact_block_of_scalars_and_norms(name, positions):
+    net, views = case(name)
+    J, Lambda = jacobians(net, views), lambdas(averaged(net, views))
+    structure, totals = fitted("kron", net, views, positions=positions)
+    dense = [b.name for b in structure.blocks if f"{b.name}/G" in totals and b.name != b.layer]
+    assert dense  # the case has what this test is about
+    for block in dense:
+        torch.testing.assert_close(totals[f"{block}/G"][0], ggn({block: J[block]}, Lambda), **CLOSE)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_the_columns_decide_what_stands_in_the_place_of_lambda(regression):
+    net, views = case("conv2d", N=4)
+    f, J = averaged(net, views), jacobians(net, views)
+    y = torch.tensor([2, 0, 1, 1])
+    y = f.detach().roll(1, 0) if regression else y
+    for Lambda in (lambdas(f, y), empirical(f, y)):
+        _, totals = fitted("full", net, views, Lambda)
+        torch.testing.assert_close(totals["H"], ggn(J, Lambda), **CLOSE)
+
+
+def test_the_average_is_over_functions_not_over_curvatures():
+    net, views = case("mlp")
+    _, totals = fitted("full", net, views)
+    apart = views.flatten(0, 1)[:, None]  # every copy a datum of its own, at the copies' share of the weight
+    _, improper = fitted("full", net, apart)
+    assert not torch.allclose(totals["H"], improper["H"] / views.shape[1], rtol=0.05)
+
 
 SCALE = torch.tensor(1.7, dtype=torch.float64)
 STRUCTURES = ["kron", "diag", "full"]
@@ -28,7 +72,7 @@ def made(name, kind, prior, positions="reduce"):
 @pytest.mark.parametrize("name", ["mlp", "conv1d", "conv3d", "norms", "scalars", "partly frozen"])
 def test_logdet_is_the_dense_one(name, prior, kind):
     structure, totals, delta = made(name, kind, prior)
-    found = structure.logdet(structure.decompose(totals), delta, SCALE)
+    found = structure.logdet(structure.decompose(undensed(totals)), delta, SCALE)
     dense = torch.linalg.slogdet(posterior_precision(structure, totals, delta, SCALE))
     assert dense.sign == 1
     torch.testing.assert_close(found, dense.logabsdet, rtol=1e-10, atol=1e-10)
@@ -41,7 +85,7 @@ def test_logdet_is_the_dense_one(name, prior, kind):
 )
 def test_preconditioner_is_the_gradient_of_the_dense_logdet(name, positions, prior, kind):
     structure, totals, delta = made(name, kind, prior, positions)
-    found = structure.preconditioner(structure.decompose(totals), delta, SCALE)
+    found = structure.preconditioner(structure.decompose(undensed(totals)), delta, SCALE)
     leaves = {key: T.clone().requires_grad_(not key.endswith("/n")) for key, T in totals.items()}
     torch.linalg.slogdet(posterior_precision(structure, leaves, delta, SCALE)).logabsdet.backward()
     expected = {key: T.grad for key, T in leaves.items() if T.requires_grad}
@@ -59,7 +103,7 @@ def test_gradients_in_delta_and_scale_are_those_of_the_dense_logdet(prior, kind)
         leaves = [delta.clone().requires_grad_(), SCALE.clone().requires_grad_()]
         return torch.autograd.grad(logdet(*leaves), leaves)
 
-    spectrum = structure.decompose(totals)
+    spectrum = structure.decompose(undensed(totals))
     found = gradients(lambda d, s: structure.logdet(spectrum, d, s))
     dense = gradients(
         lambda d, s: torch.linalg.slogdet(posterior_precision(structure, totals, d, s)).logabsdet
@@ -83,23 +127,3 @@ def test_prior_counts_every_learned_number_once(name, prior, kind):
             log_p = torch.distributions.Normal(0.0, sd).log_prob(p.detach())
             expected = expected + (log_p + math.log(2 * math.pi) / 2).sum()
     torch.testing.assert_close(structure.log_prior(delta), expected, rtol=1e-10, atol=1e-10)
-
-
-def test_a_factor_that_does_not_converge_in_float32_is_taken_in_float64(monkeypatch):
-    rows = torch.randn(3, 20, generator=torch.Generator().manual_seed(0))
-    matrix = (rows.T @ rows)[None]
-    eigh = torch.linalg.eigh
-
-    def fails_in_float32(matrix):
-        if matrix.dtype == torch.float32:
-            raise torch.linalg.LinAlgError("did not converge")
-        return eigh(matrix)
-
-    monkeypatch.setattr(torch.linalg, "eigh", fails_in_float32)
-    factor = Factor.of(matrix)
-    torch.testing.assert_close(factor.with_values(factor.values), matrix, rtol=1e-4, atol=1e-4)
-
-
-def test_a_curvature_that_is_not_finite_is_said_to_be_so():
-    with pytest.raises(RunError, match="not finite"):
-        Factor.of(torch.full((1, 2, 2), torch.nan))
