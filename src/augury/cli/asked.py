@@ -35,9 +35,6 @@ CALLED = {
     NUMBERS: "a table of numbers",
 }
 
-EVALUATIONS, EVALUATED = 8, 250
-"""How often a run is scored on its way unless told, and on how many test inputs: a few per cent of its time."""
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -90,9 +87,6 @@ def asked(flags: Mapping[str, Any], file: Path | None = None) -> Asked:
     if "generators" in settings:
         settings["generators"] = tuple(settings["generators"])
     config = LearnConfig.for_method(method, **settings)
-    if "evaluate_every" not in settings:  # a curve for the report; it never steers the training
-        settings["evaluate_every"] = -(-config.epochs // EVALUATIONS)
-        settings["evaluate_images"] = config.evaluate_images or EVALUATED
     reading = {name: values[name] for name in READING if name in values} | {"seed": config.seed}
     folders = {name: Path(values[name]) if name in values else None for name in ("run", "tensorboard")}
     baseline = values.get("baseline", True) and method != "plain"

@@ -17,6 +17,7 @@ class LiveBar(Progress):
     """Draws a bar and, below it, what was learned so far."""
 
     def __init__(self, console: Console) -> None:
+        self.console = console
         self.bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -53,3 +54,7 @@ class LiveBar(Progress):
     def stop(self) -> None:
         """Leave the bar as it stands."""
         self.live.stop()
+
+    def for_baseline(self) -> "LiveBar":
+        """Draw a bar of its own for the baseline."""
+        return LiveBar(self.console)

@@ -7,7 +7,7 @@ from rich.table import Table
 from augury.cli.asked import Asked
 from augury.cli.console import err, out, print_json
 from augury.cli.environment import gigabytes
-from augury.cli.learning import SHARED, read, settings_for
+from augury.cli.learning import read, settings_for
 from augury.methods.forecast import Forecast, forecast
 
 
@@ -16,9 +16,7 @@ def show_forecast(asked: Asked, folder: Path, *, as_json: bool, quiet: bool) -> 
     data = read(asked, quiet)
     runs = [forecast(data, method=asked.method, **settings_for(asked, data))]
     if asked.baseline:
-        config = asked.config
-        shared = {name: getattr(config, name) for name in SHARED if getattr(config, name) is not None}
-        runs.append(forecast(data, method="plain", **{**shared, "model": runs[0].model}))
+        runs.append(forecast(data, method="plain", **{**asked.config.shared(), "model": runs[0].model}))
     if as_json:
         total = sum(run.seconds for run in runs)
         print_json({"run": str(folder), "seconds": total, "runs": [run.to_json() for run in runs]})

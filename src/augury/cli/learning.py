@@ -1,7 +1,5 @@
 """What `augury learn` does once its options are known to be sound; loads torch."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +13,28 @@ from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.learn import learn
 from augury.records.results import Invariance
-from augury.training.exhibit import leave_beside
 from augury.training.progress import Progress, TensorBoard
-from augury.training.run_folder import BASELINE, RunFolder
 
 
 def carry_out(
     asked: Asked, folder: Path, *, overwrite: bool, resume: bool, as_json: bool, quiet: bool
 ) -> None:
     """Read the data, train, and show what was learned."""
-    watch = _watchers(asked, quiet)
+    watchers: list[Progress] = [] if quiet else [LiveBar(err)]
+    if asked.tensorboard is not None:
+        watchers.append(TensorBoard(asked.tensorboard))
     data = read(asked, quiet)
-    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume}
-    settings = settings_for(asked, data) | again
-    learned = learn(data, method=asked.method, run=folder, callbacks=watch(""), **settings)
-    runs = [learned.invariance]
-    if asked.baseline:
-        shared = {name: getattr(learned.config, name) for name in SHARED}
-        plain = learn(
-            data, method="plain", run=folder / BASELINE, callbacks=watch(BASELINE), **again, **shared
-        )
-        with_evidence = replace(runs[0], log_evidence_without=plain.invariance.log_evidence)
-        RunFolder(folder).write_invariance(with_evidence)
-        runs = [with_evidence, plain.invariance]
-        if learned.transform is not None:
-            leave_beside(folder, "plain", plain.model, learned.transform, data)
+    learned = learn(
+        data,
+        method=asked.method,
+        run=folder,
+        overwrite=overwrite,
+        resume=resume,
+        baseline=asked.baseline,
+        callbacks=watchers,
+        **settings_for(asked, data),
+    )
+    runs = [one.invariance for one in (learned, learned.baseline) if one is not None]
     report = leave_report(folder)
     if as_json:
         print_json(as_object(runs, len(data.skipped), report))
@@ -47,16 +42,6 @@ def carry_out(
     out.print(summary(runs))
     if not quiet:
         out.print(f"The run is in {folder}, its report in {report}", highlight=False, soft_wrap=True)
-
-
-def _watchers(asked: Asked, quiet: bool) -> Callable[[str], list[Progress]]:
-    """Return what makes the callbacks of a run: a bar, and TensorBoard's files in a folder of that name."""
-
-    def make(name: str) -> list[Progress]:
-        bar: list[Progress] = [] if quiet else [LiveBar(err)]
-        return bar if asked.tensorboard is None else [*bar, TensorBoard(asked.tensorboard / name)]
-
-    return make
 
 
 def read(asked: Asked, quiet: bool) -> Dataset:
@@ -88,35 +73,6 @@ def settings_for(asked: Asked, data: Dataset) -> dict[str, Any]:
         raise InputError(f"the policy is for data of kind '{policy.kind}'; these are of kind '{data.kind}'.")
     own = {"generators": tuple(policy.widths), "widths": policy.widths_for(data.input_shape)}
     return {**asked.settings, **own, "sampling": asked.settings.get("sampling", policy.sampling)}
-
-
-SHARED = (
-    "model",
-    "generators",
-    "epochs",
-    "batch",
-    "optimizer",
-    "rate",
-    "rate_end",
-    "weight_decay",
-    "device",
-    "seed",
-    "burn_in",
-    "evidence",
-    "evidence_every",
-    "evidence_images",
-    "structure",
-    "output",
-    "positions",
-    "prior",
-    "delta",
-    "delta_rate",
-    "delta_steps",
-    "batchnorm",
-    "evaluate_every",
-    "evaluate_images",
-)
-"""Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
 
 def as_object(runs: list[Invariance], skipped: int, report: Path) -> dict[str, Any]:

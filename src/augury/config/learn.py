@@ -71,7 +71,35 @@ FEWEST_CLIMBS = 12
 """Steps up the evidence in a run, unless told: fewer do not carry a width from nothing to half a turn."""
 BETWEEN_CLIMBS = 4000
 """Inputs to train on between two steps up the evidence, unless told: their cost is then under half of training's."""
+EVALUATIONS, EVALUATED = 8, 250
+"""Default for a run with a folder: how often the test set is scored on the way, and on how many of its inputs."""
 
+SHARED = (
+    *(
+        "model",
+        "generators",
+        "epochs",
+        "batch",
+        "optimizer",
+        "rate",
+        "rate_end",
+        "weight_decay",
+        "device",
+        "seed",
+    ),
+    *(
+        "burn_in",
+        "evidence",
+        "evidence_every",
+        "evidence_images",
+        "structure",
+        "output",
+        "positions",
+        "prior",
+    ),
+    *("delta", "delta_rate", "delta_steps", "batchnorm", "evaluate_every", "evaluate_images"),
+)
+"""Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
 AT_LEAST_ONE = (
     *("samples", "samples_eval", "epochs", "batch", "evidence_images", "eta_images", "posterior_steps"),
@@ -212,6 +240,11 @@ class LearnConfig(Record):
         beyond = epoch - self.burn_in
         due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
         return times if due else 0
+
+    def shared(self) -> dict[str, Any]:
+        """Return the settings that the baseline takes, without those that are still open."""
+        values = {name: getattr(self, name) for name in SHARED}
+        return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "LearnConfig":
