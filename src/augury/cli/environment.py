@@ -1,13 +1,12 @@
-"""What Augury finds around it: versions, cores, memory, devices, data."""
+"""Facts about the environment: versions, cores, memory, devices, data sets."""
 
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from rich.table import Table
-
 from augury import __version__
+from augury.cli.console import gigabytes
 from augury.data.named import cache_dir, data_dirs, listing
 
 PACKAGES = ("torch", "numpy", "safetensors", "typer", "mlxtend")
@@ -23,7 +22,7 @@ OPTIONAL = (
 
 
 def environment() -> dict[str, Any]:
-    """Return what there is; loads torch."""
+    """Return the facts as plain data; loads torch."""
     import torch
 
     pages = ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES")
@@ -59,14 +58,11 @@ def found(package: str) -> str | None:
         return None
 
 
-def environment_table(facts: dict[str, Any]) -> Table:
-    """Return the environment for a person."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    there = {k: v for k, v in facts["data_sets"].items() if v}
-    memory = " of ".join(gigabytes(facts[k]) for k in ("memory_free_bytes", "memory_bytes"))
-    rows = {
+def in_words(facts: dict[str, Any]) -> dict[str, str]:
+    """Return the environment in lines for a person."""
+    there = [name for name, place in facts["data_sets"].items() if place]
+    memory = " of ".join(gigabytes(facts[name]) for name in ("memory_free_bytes", "memory_bytes"))
+    return {
         "augury": f"{facts['augury']}, Python {facts['python']}, {facts['platform']}",
         "packages": ", ".join(f"{name} {v or 'missing'}" for name, v in facts["packages"].items()),
         "optional": ", ".join(f"{name} {v or '-'}" for name, v in facts["optional"].items()),
@@ -75,13 +71,3 @@ def environment_table(facts: dict[str, Any]) -> Table:
         "devices": ", ".join(facts["devices"]),
         "data": f"{', '.join(there)} (looked in {', '.join(facts['data_folders'])})",
     }
-    for name, value in rows.items():
-        table.add_row(f"[bold]{name}[/]", value)
-    return table
-
-
-def gigabytes(size: int | None) -> str:
-    """Write a size in memory."""
-    if size is None:
-        return "unknown"
-    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
