@@ -67,7 +67,7 @@ def test_regression_without_a_test_set_is_scored_by_what_was_left_out(files, aug
         ("one.npz", ["--test-fraction", "0"], "at least two classes"),
         ("wide.npz", [], "takes inputs of shape [2, 8, 8]; this task's are [2, 8, 9]"),
         ("classification.npz", ["--descriptor", "left=2,right=0"], "must lie in [0, 1]"),
-        ("classification.npz", ["--descriptor", "left"], "must read group=number"),
+        ("classification.npz", ["--descriptor", "left"], "must read name=value"),
         ("classification.npz", ["--descriptor", "left=1,wrong=0"], "invariance group must be one of"),
         ("classification.npz", ["--criterion", "los"], "Did you mean 'loss'"),
         ("classification.npz", ["--levels", "1"], "levels must be at least 2"),

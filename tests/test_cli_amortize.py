@@ -65,7 +65,7 @@ def test_coloured_digits_by_several_tasks(augury, tmp_path, monkeypatch):
         (["-g", "flip", "--set", "rate=fast"], "rate must be a number"),
         (["-g", "flip", "--set", "shared=maybe"], "shared must be true or false"),
         (["-g", "flip", "--set", "rate"], "name=value"),
-        (["-g", "flip", "--resume"], "--out"),
+        (["-g", "flip", "--resume"], "--run"),
         (["-g", "flip", "--epochs", "0"], "epochs must be at least 1"),
     ],
 )

@@ -6,8 +6,7 @@ import tomllib
 
 import pytest
 
-from augury.cli import toml
-from augury.cli.asked import KINDS, SETTINGS, asked, from_file
+from augury.cli.settings import KINDS, SETTINGS, from_toml, merge, to_toml
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from export_doubles import GEOMETRY, policy
@@ -36,8 +35,8 @@ def file(tmp_path):
 
 
 def test_a_file_gives_what_flags_do_not(file):
-    found = asked({"epochs": 9, "data": None}, file)
-    assert found.data == "mnist5k" and found.method == "augerino" and str(found.run) == "runs/a"
+    found = merge({"epochs": 9, "data": None}, file)
+    assert found.values["data"] == "mnist5k" and found.method == "augerino" and str(found.folder("run")) == "runs/a"
     assert (
         found.config.epochs == 9
         and found.config.rate == 1.0
@@ -47,9 +46,9 @@ def test_a_file_gives_what_flags_do_not(file):
 
 
 def test_flags_win_width_by_width(file):
-    found = asked({"widths": {"rotation": 90.0}, "method": "lila", "baseline": False}, file)
+    found = merge({"widths": {"rotation": 90.0}, "method": "lila", "baseline": False}, file)
     assert found.settings["widths"] == {"rotation": 90.0, "scale_x": 1.2} and found.method == "lila"
-    assert found.baseline is False and asked({}, file).baseline is True
+    assert found.baseline is False and merge({}, file).baseline is True
 
 
 def test_what_is_printed_is_read_again_as_the_same(file, augury, tmp_path):
@@ -63,8 +62,8 @@ def test_what_is_printed_is_read_again_as_the_same(file, augury, tmp_path):
         and values["rate"] == 1.0
         and values["widths"] == {"rotation": 30, "scale_x": 1.2}
     )
-    again = asked({}, tmp_path / "again.toml")
-    assert again.config == asked({"eta_steps": 3}, file).config
+    again = merge({}, tmp_path / "again.toml")
+    assert again.config == merge({"eta_steps": 3}, file).config
     assert not (tmp_path / "runs").exists()
 
 
@@ -84,7 +83,7 @@ def test_texts_survive_whatever_is_in_them():
         "d": {"x": 1e-7},
         "e": None,
     }
-    assert tomllib.loads(toml.dumps(odd)) == {k: v for k, v in odd.items() if v is not None}
+    assert tomllib.loads(to_toml(odd)) == {k: v for k, v in odd.items() if v is not None}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_mistakes_in_a_file_are_named(tmp_path, text, says):
     path = tmp_path / "run.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=says):
-        from_file(path)
+        from_toml(path)
 
 
 def test_a_file_that_is_not_there(tmp_path, augury):
@@ -125,11 +124,11 @@ def test_every_setting_of_a_run_can_stand_in_a_file():
 
 def test_a_policy_brings_its_widths_and_excludes_others(tmp_path):
     policy(GEOMETRY).write(tmp_path / "p.json")
-    found = asked({"data": "toy", "policy": str(tmp_path / "p.json")})
+    found = merge({"data": "toy", "policy": str(tmp_path / "p.json")})
     assert found.method == "augmented" and found.policy == policy(GEOMETRY)
-    assert asked({"data": "toy", "policy": str(tmp_path / "p.json"), "method": "lila"}).method == "lila"
+    assert merge({"data": "toy", "policy": str(tmp_path / "p.json"), "method": "lila"}).method == "lila"
     with pytest.raises(InputError, match="not both"):
-        asked({"data": "toy", "policy": str(tmp_path / "p.json"), "generators": ["rotation"]})
+        merge({"data": "toy", "policy": str(tmp_path / "p.json"), "generators": ["rotation"]})
 
 
 COMPLETE = """

@@ -7,6 +7,7 @@ from rich.console import Group
 
 from augury.cli import options as o
 from augury.cli.console import interruptible, live_bar, out, plural, print_json, read_data, say, table
+from augury.cli.environment import check_one_process
 from augury.cli.settings import pairs, settings_of
 from augury.config.hyper import METHODS, AmortizeConfig
 from augury.core.errors import InputError, choose
@@ -88,6 +89,7 @@ def amortize(
     reading = o.given(locals(), o.READING)
     settings = o.given(locals(), ("encoder", "epochs", "batch", "device", "seed"))
     settings |= pairs(set_, "setting", "rate=0.001", settings_of(AmortizeConfig))
+    check_one_process()
     if encoder is not None:
         choose("encoder", encoder, ENCODERS)
     AmortizeConfig.for_method(method, **settings)

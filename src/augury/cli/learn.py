@@ -23,6 +23,7 @@ from augury.cli.console import (
     table,
     widths_table,
 )
+from augury.cli.environment import check_one_process
 from augury.cli.settings import LearnRequest, merge, pairs, settings_of, widths
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
@@ -139,6 +140,7 @@ def learn(
     flags |= {"generators": words or None, "widths": widths(width) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
     request = merge(flags, config)
+    check_one_process()
     if print_config:
         print(request.as_toml(), end="")
         return

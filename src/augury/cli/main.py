@@ -1,6 +1,5 @@
 """The command `augury`. Nothing here loads torch: help and lists must come at once."""
 
-import os
 import sys
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 from augury import __version__
 from augury.cli import adapt, amortize, audit, bench, compare, data, doctor, export, learn, report, reproduce
 from augury.cli.console import say_error
-from augury.core.errors import AuguryError, InputError
+from augury.core.errors import AuguryError
 
 INTRODUCTION = """
 Learn which transformations leave the labels of a data set alone, and how far, while a network trains.
@@ -51,17 +50,11 @@ def _version(asked: bool) -> bool:
 
 @app.callback()
 def _common(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    processes = os.environ.get("WORLD_SIZE", "1")
-    if context.invoked_subcommand in ("learn", "amortize") and processes not in ("", "0", "1"):
-        raise InputError(
-            f"augury {context.invoked_subcommand} trains in one process; data parallel training is not there yet. "
-            f"WORLD_SIZE is {processes}: start it without torchrun, or unset WORLD_SIZE."
-        )
+    """Hold the options of `augury` itself."""
 
 
 def main() -> None:
