@@ -10,7 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from augury.cli import options as o
-from augury.cli.console import err, facts_table, interruptible, leave_report, out, print_json, say, table
+from augury.cli.console import (
+    err,
+    facts_table,
+    interruptible,
+    leave_report,
+    out,
+    print_json,
+    read_data,
+    say,
+    table,
+)
 from augury.cli.settings import pairs
 from augury.config.hyper import CRITERIA, AdaptConfig
 from augury.core.errors import InputError
@@ -105,8 +115,8 @@ def adapt(
         from augury.training.saved_extractor import load_extractor
 
         net = load_extractor(place)  # refused before a long read
+        dataset = read_data(load, data, quiet, **reading)
         with _watching(quiet) as tell:
-            dataset = load(data, **reading)
             found = adapt(
                 net, dataset, origin=str(place), descriptor=entries or None, run=run, overwrite=overwrite,
                 tell=tell, **settings,
@@ -125,7 +135,7 @@ def _watching(quiet: bool) -> "Iterator[Tell | None]":
     if quiet:
         yield None
         return
-    with err.status("reading") as status:
+    with err.status("adapting") as status:
 
         def tell(descriptor: Mapping[str, float], value: float) -> None:
             entries = ", ".join(f"{name} {entry:.2f}" for name, entry in descriptor.items())

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from augury import __version__
 from augury.core.files import write_text
+from augury.data.named import NAMED
 from augury.records.results import Width
 from augury.training.progress import Progress
 from augury.training.run_folder import COMMAND
@@ -80,7 +81,7 @@ def leave_report(folder: Path) -> Path:
 
 
 def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: Any) -> Any:
-    """Read data with a spinner, and say which files were skipped."""
+    """Read data with a spinner; say which files were skipped, and which options had no effect."""
     if quiet:
         return reader(source, **reading)
     with err.status(f"reading {source}") as status:
@@ -91,6 +92,14 @@ def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: A
         data = reader(source, progress=show, **reading)
     if data.skipped:
         note(f"skipped {plural(len(data.skipped), 'file')} that cannot be read, such as {data.skipped[0]}")
+    fraction = reading.get("test_fraction")
+    if fraction is not None:
+        N, M = len(data.x_train), len(data.x_test)
+        other = "subset" not in reading and abs(M - fraction * (N + M)) > data.n_outputs
+        if source in NAMED or "test" in reading or other:
+            note(
+                f"--test-fraction {fraction:g} has no effect: the data have a test set of their own, {M:,} examples"
+            )
     return data
 
 
@@ -170,7 +179,7 @@ class LiveBar(Progress):
         self.bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("epoch {task.fields[epoch]}"),
+            TextColumn("{task.fields[at]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
@@ -179,13 +188,13 @@ class LiveBar(Progress):
         self.below = Text("")
         self.live = Live(Group(self.bar, self.below), console=err, refresh_per_second=4)
         self.task = self.bar.add_task(
-            method, total=epochs * steps, completed=done * steps, epoch=f"{done}/{epochs}"
+            method, total=epochs * steps, completed=done * steps, at=f"epoch {done}/{epochs}"
         )
         self.live.start()
 
     def step(self, epoch: int, step: int, loss: float) -> None:
         done = (epoch - 1) * self.steps + step
-        self.bar.update(self.task, completed=done, epoch=f"{epoch}/{self.epochs}")
+        self.bar.update(self.task, completed=done, at=f"epoch {epoch}/{self.epochs}")
 
     def epoch(self, row: Mapping[str, Any]) -> None:
         widths = [f"{name} {number(value, self.units[name])}" for name, value in row["widths"].items()]
@@ -194,7 +203,14 @@ class LiveBar(Progress):
             parts.insert(1, f"log evidence {row['log_evidence']:.1f}")
         self.below.plain = "  ".join(parts)
 
+    def stage(self, what: str) -> None:
+        for task in self.bar.tasks[1:]:
+            self.bar.update(task.id, total=1, completed=1)
+        self.bar.add_task(what, total=None, at="")
+
     def stop(self) -> None:
+        for task in self.bar.tasks[1:]:
+            self.bar.update(task.id, total=1, completed=1)
         self.live.stop()
 
 

@@ -26,7 +26,7 @@ CALLED = {
     NUMBERS: "a table of numbers",
 }
 """The types of settings, as messages name them."""
-PER_CENT = re.compile(r"flip_[xy]|grey|[CT]\d+(_[xy])?")
+PER_CENT = re.compile(r"flip(_[xy])?|grey|[CT]\d+(_[xy])?")
 """Widths that are probabilities, given in per cent."""
 
 
