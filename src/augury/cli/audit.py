@@ -144,7 +144,7 @@ def audit(
         raise InputError(f"--pictures must name a .png; got {pictures}.")
     limits = dict.fromkeys(FIGURES, float)
     above, below = (pairs(texts, "a limit", "LI=0.5", limits) for texts in (fail_above, fail_below))
-    how_far = widths(width)
+    how_far = widths(width, quiet)
     folder = _folder(run, model, group, overwrite)
     with interruptible():
         from augury.auditing.audit import examine

@@ -137,7 +137,7 @@ def learn(
         if path
     }
     words = [word for part in generators or [] for word in part.split(",") if word]
-    flags |= {"generators": words or None, "widths": widths(width) or None}
+    flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
     request = merge(flags, config)
     check_one_process()

@@ -132,11 +132,11 @@ def pairs(
     return found
 
 
-def widths(texts: Iterable[str] | None) -> dict[str, float]:
+def widths(texts: Iterable[str] | None, quiet: bool) -> dict[str, float]:
     """Read widths; a probability below 1 per cent is more likely one of 0 to 1, and said to be read as it is."""
     found: dict[str, float] = pairs(texts, "a width", "rotation=30")
     for name, value in found.items():
-        if PER_CENT.fullmatch(name) and 0 < value <= 1:
+        if not quiet and PER_CENT.fullmatch(name) and 0 < value <= 1:
             note(
                 f"{name}={value:g} means {value:g} per cent; for a probability of {value:g}: {name}={100 * value:g}"
             )
