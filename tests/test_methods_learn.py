@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from augury.core.errors import AuguryError, InputError, RunError
 from augury.core.rng import generator
@@ -125,6 +126,15 @@ def test_a_baseline_leaves_a_comparison_and_a_report(tmp_path):
     assert [row["epoch"] for row in alone.metrics if "test_accuracy" in row] == [2]
     with pytest.raises(InputError, match="baseline itself"):
         learn(data, method="plain", baseline=True)
+
+
+def test_a_torch_data_set_or_its_loader(tmp_path):
+    x = torch.rand(40, 1, 12, 12, generator=generator(0))
+    pairs = TensorDataset(x, torch.arange(40) % 2)
+    one = learn(pairs, "mlp", "plain", epochs=1, batch=10)
+    other = learn(DataLoader(pairs, batch_size=10, shuffle=True), "mlp", "plain", max_epochs=1)
+    assert other.config.batch == 10
+    assert same_bits(one.model.state_dict(), other.model.state_dict())
 
 
 def test_loading_needs_the_users_own_network(tmp_path):

@@ -196,7 +196,7 @@ class Laplace:
         """
         rng = generator(seed, x.device)
         tape = record(
-            self.model.net, self.model.views(x, rng, S), S or self.model.S_train, self.structure.layers
+            self.model.net, self.model.views(x, rng, S), S or self.model.samples, self.structure.layers
         )
         total = self.structure.inner_inputs(tape, preconditioner)
         for column in self.likelihood.columns(tape.f, y, self.output, rng):
@@ -237,7 +237,7 @@ class Laplace:
         rng = generator(seed, x.device)
         with torch.no_grad():
             views = self.model.views(x, rng, S)
-        tape = record(self.model.net, views, S or self.model.S_train, self.structure.layers)
+        tape = record(self.model.net, views, S or self.model.samples, self.structure.layers)
         self.likelihood.check(tape.f, y)
         with torch.no_grad():
             statistics = self._statistics(tape, y, rng)

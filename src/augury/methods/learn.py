@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, EVALUATED, EVALUATIONS, LearnConfig
+from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, prepare
@@ -48,6 +49,7 @@ class Learned:
     """The report of the run's folder, if there is a folder."""
 
 
+@synonyms
 def learn(
     data: Any,
     model: str | nn.Module | None = None,
@@ -66,7 +68,8 @@ def learn(
     Parameters
     ----------
     data
-        A `Dataset`, or anything that `augury.load` reads: a name, a folder, an .npz, arrays.
+        A `Dataset`, or anything that `augury.load` reads: a name, a folder, an .npz, arrays, a map-style torch
+        data set. Of a `DataLoader` the data set and the batch size are taken.
     model
         A network's name, or a module of your own (trained in place). Default: inferred from the kind of data.
     method
@@ -85,7 +88,8 @@ def learn(
     callbacks
         One or several, notified of every step and every epoch, in this order.
     settings
-        Any field of `LearnConfig`: epochs=100, samples=20, generators=("rotation",), ...
+        Any field of `augury.config.learn.LearnConfig`: epochs=100, samples=20, generators=("rotation",), ...
+        Common synonyms are understood: lr, batch_size, n_samples, max_epochs, random_state, ...
 
     Returns
     -------
