@@ -10,7 +10,7 @@ from rich.table import Table
 from augury import __version__
 from augury.data.named import cache_dir, data_dirs, listing
 
-PACKAGES = ("torch", "numpy", "safetensors", "typer", "mlxtend")
+PACKAGES = ("torch", "numpy", "safetensors", "typer")
 OPTIONAL = (
     "kornia",
     "torchvision",
@@ -19,6 +19,7 @@ OPTIONAL = (
     "captum",
     "lightning-fabric",
     "scikit-learn",
+    "mlxtend",
 )
 
 
