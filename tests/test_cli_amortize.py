@@ -28,7 +28,7 @@ def augury(augury):
 def test_it_leaves_an_extractor_and_says_what_each_entry_does(npz, augury, tmp_path):
     code, out, err = augury(npz, "--groups", "rotation,look=jitter+blur", *QUICK, "--out", "a")
     assert code == 0 and "contrastive" in err
-    assert "rotation:90" in out and "jitter:1.5+blur:1.5" in out and "a/extractor.safetensors" in out
+    assert "rotation:90deg" in out and "jitter:1.5x+blur:1.5px" in out and "a/extractor.safetensors" in out
     files = {"config.json", "metrics.jsonl", "checkpoint", "extractor.safetensors"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == files
     assert load_extractor(tmp_path / "a").groups == ("rotation", "look")
@@ -52,7 +52,7 @@ def test_coloured_digits_by_several_tasks(augury, tmp_path, monkeypatch):
     )
     result = json.loads(out)
     assert code == 0 and result["method"] == "multitask, shared" and result["features"] == 2304
-    assert result["transformations"] == {"rotation": "rotation:90", "color": "channels:1"}
+    assert result["transformations"] == {"rotation": "rotation:90deg", "color": "channels"}
 
 
 @pytest.mark.parametrize(

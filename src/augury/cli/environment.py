@@ -10,7 +10,7 @@ from augury.cli.console import gigabytes
 from augury.core.errors import InputError
 from augury.data.named import cache_dir, data_dirs, listing
 
-PACKAGES = ("torch", "numpy", "safetensors", "typer", "mlxtend")
+PACKAGES = ("torch", "numpy", "safetensors", "typer")
 OPTIONAL = (
     "kornia",
     "torchvision",
@@ -19,6 +19,7 @@ OPTIONAL = (
     "captum",
     "lightning-fabric",
     "scikit-learn",
+    "mlxtend",
 )
 
 
