@@ -1,8 +1,6 @@
 """`augury amortize` as a user meets it."""
 
 import json
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -80,9 +78,3 @@ def test_a_folder_that_is_taken_is_left_alone(npz, augury):
     assert code == 2 and "already exists" in err
     assert augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q", "--overwrite")[0] == 0
     assert augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q", "--resume")[0] == 0
-
-
-def test_its_options_are_known_before_torch_is_loaded():
-    code = "import sys, augury.cli.amortize; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

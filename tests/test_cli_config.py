@@ -16,7 +16,7 @@ data = "mnist5k"
 variant = "rotated"
 method = "augerino"
 epochs = 7
-rate = 1
+lr = 1
 generators = ["rotation", "scale"]
 skip_bad = true
 run = "runs/a"
@@ -36,12 +36,10 @@ def file(tmp_path):
 
 def test_a_file_gives_what_flags_do_not(file):
     found = merge({"epochs": 9, "data": None}, file)
-    assert found.values["data"] == "mnist5k" and found.method == "augerino" and str(found.folder("run")) == "runs/a"
-    assert (
-        found.config.epochs == 9
-        and found.config.rate == 1.0
-        and found.config.generators == ("rotation", "scale")
-    )
+    assert found.values["data"] == "mnist5k" and found.method == "augerino"
+    assert str(found.folder("run")) == "runs/a"
+    config = found.config
+    assert (config.epochs, config.rate, config.generators) == (9, 1.0, ("rotation", "scale"))
     assert found.reading == {"variant": "rotated", "skip_bad": True, "seed": 0}
 
 
@@ -52,18 +50,17 @@ def test_flags_win_width_by_width(file):
 
 
 def test_what_is_printed_is_read_again_as_the_same(file, augury, tmp_path):
-    code, text, _ = augury("learn", "--config", file, "--set", "eta_steps=3", "--print-config")
+    code, text, _ = augury(
+        "learn", "--config", file, "--set", "eta_steps=3", "--set", "batch_size=7", "--print-config"
+    )
     assert code == 0
     (tmp_path / "again.toml").write_text(text)
     assert augury("learn", "--config", tmp_path / "again.toml", "--print-config")[1] == text
     values = tomllib.loads(text)
-    assert (
-        values["eta_steps"] == 3
-        and values["rate"] == 1.0
-        and values["widths"] == {"rotation": 30, "scale_x": 1.2}
-    )
+    assert values["eta_steps"] == 3 and values["batch"] == 7 and values["rate"] == 1.0
+    assert values["widths"] == {"rotation": 30, "scale_x": 1.2}
     again = merge({}, tmp_path / "again.toml")
-    assert again.config == merge({"eta_steps": 3}, file).config
+    assert again.config == merge({"eta_steps": 3, "batch": 7}, file).config
     assert not (tmp_path / "runs").exists()
 
 
@@ -155,15 +152,12 @@ finally:
     ],
 )
 def test_the_shell_completes_commands_options_and_names_at_once(line, position, offers):
-    done = subprocess.run(
-        [sys.executable, "-c", COMPLETE, line, str(position)], capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, "-c", COMPLETE, line, str(position)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert set(done.stdout.split()) == offers and done.stderr.strip() == "False"
 
 
 def test_the_script_for_a_shell_can_be_had(augury, monkeypatch):
-    monkeypatch.setattr(
-        "shellingham.detect_shell", lambda: ("bash", "/bin/bash")
-    )  # a test may have no shell above it
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))  # a test may have none
     code, out, _ = augury("--show-completion", "bash")
     assert code == 0 and "_AUGURY_COMPLETE=complete_bash" in out

@@ -12,6 +12,7 @@ from typing import Any
 from augury.cli.console import note
 from augury.cli.options import READING
 from augury.config.learn import DEFAULT_METHOD, EVALUATED, EVALUATIONS, LearnConfig, method_name
+from augury.config.synonyms import SYNONYMS, renamed
 from augury.core.errors import InputError, choose
 from augury.export.policy import Policy
 from augury.models.networks import NETWORKS
@@ -122,6 +123,8 @@ def pairs(
         name, _, value = (part.strip() for part in text.partition("="))
         if not (name and value):
             raise InputError(f"{what} must read name=value, such as {example}; got '{text}'.")
+        if kinds is not None and name not in kinds:
+            name = SYNONYMS.get(name, name)
         kind = float if kinds is None else kinds[choose(what, name, kinds)]
         try:
             found[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
@@ -146,7 +149,7 @@ def widths(texts: Iterable[str] | None, quiet: bool) -> dict[str, float]:
 def from_toml(path: Path) -> dict[str, Any]:
     """Read a settings file, and check its names and types."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = renamed(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InputError(f"--config must name a TOML file; {path} cannot be read: {reason}.") from error
