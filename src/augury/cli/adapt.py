@@ -37,11 +37,11 @@ group) is chosen by the evidence of a linear head, in seconds and without a
 validation set. With --run the adapted model is saved as a plain network.
 
 \b
-augury adapt runs/photos-extractor my_task/            a folder, one sub-folder per class
-augury adapt runs/e faces.npz --task regression        numbers instead of classes
-augury adapt runs/e my_task/ --levels 2 --run runs/a   binary, and keep the model
+augury adapt runs/photos-extractor my_task/           one sub-folder per class
+augury adapt runs/e faces.npz --task regression       numbers, not classes
+augury adapt runs/e my_task/ --levels 2 --run runs/a  binary; keep the model
 augury adapt runs/e my_task/ --descriptor rotation=1,color=0
-augury adapt runs/e my_task/ --json > result.json      for a script
+augury adapt runs/e my_task/ --json > result.json     for a script
 """
 BAR = 24
 """Characters of a full bar."""
@@ -53,8 +53,8 @@ Criterion = Annotated[
     str | None,
     o.option(
         "--criterion",
-        help=f"What chooses the descriptor: {', '.join(CRITERIA)}. Default: evidence.",
-        panel=o.TRAINING,
+        f"What chooses the descriptor: {', '.join(CRITERIA)}. Default: evidence.",
+        o.METHOD,
         complete=CRITERIA,
     ),
 ]
@@ -62,19 +62,15 @@ Levels = Annotated[
     int | None,
     o.option(
         "--levels",
-        help="Values that an entry may take: 2 binary, 3 ternary, ...; fewer give a tighter bound. Default: any.",
-        panel=o.TRAINING,
+        "Values that an entry may take: 2 binary, 3 ternary, ...; fewer give a tighter bound. Default: any.",
+        o.METHOD,
     ),
 ]
 Descriptor = Annotated[
     str | None,
-    o.option(
-        "--descriptor", help="Fix it, such as rotation=1,color=0; only the head is learned.", panel=o.TRAINING
-    ),
+    o.option("--descriptor", "Fix it, such as rotation=1,color=0; only the head is learned.", o.METHOD),
 ]
-Run = Annotated[
-    Path | None, o.option("--run", help="Folder for the adapted model and its report. Default: none.")
-]
+Run = Annotated[Path | None, o.option("--run", "Folder for the adapted model and its report. Default: none.")]
 
 
 def adapt(
@@ -119,7 +115,7 @@ def adapt(
         with _watching(quiet) as tell:
             found = adapt(
                 net, dataset, origin=str(place), descriptor=entries or None, run=run, overwrite=overwrite,
-                tell=tell, **settings,
+                tell=tell, **settings
             ).adaptation  # fmt: skip
     report = None if run is None else str(leave_report(run))
     if json:

@@ -27,29 +27,27 @@ config.json, metrics.jsonl, checkpoint/ and extractor.safetensors.
 
 \b
 augury amortize photos/ --groups rotation,color --size 64
-augury amortize imagenette64 --groups ventral,dorsal     paper C's HyperSimCLR
+augury amortize imagenette64 --groups ventral,dorsal    paper C's HyperSimCLR
 augury amortize photos/ -g "turn=rotation:30+flip,look=jitter+blur"
-augury amortize mnist5k --method multitask               paper C's coloured digits
-augury amortize photos/ -g crop,color --run a --resume   continue where it stopped
+augury amortize mnist5k --method multitask              paper C's digits
+augury amortize photos/ -g crop,color --run a --resume  continue it
 """
 
 Groups = Annotated[
     str | None,
     o.option(
-        "--groups",
-        "-g",
-        help=f"Invariances to span, separated by commas: {', '.join([*GROUPS, *OPERATIONS])}; or your own, such as "
+        "--groups -g",
+        f"Invariances to span, separated by commas: {', '.join([*GROUPS, *OPERATIONS])}; or your own, such as "
         "turn=rotation:30+flip.",
-        panel=o.TRAINING,
+        o.METHOD,
     ),
 ]
 Method = Annotated[
     str,
     o.option(
-        "--method",
-        "-m",
-        help="; ".join(f"{name}: {what}" for name, what in METHODS.items()) + ". Default: contrastive.",
-        panel=o.TRAINING,
+        "--method -m",
+        "; ".join(f"{name}: {what}" for name, what in METHODS.items()) + ". Default: contrastive.",
+        o.METHOD,
         complete=METHODS,
     ),
 ]
@@ -57,9 +55,9 @@ Encoder = Annotated[
     str | None,
     o.option(
         "--encoder",
-        help="; ".join(f"{name}: {row.description}" for name, row in ENCODERS.items())
+        "; ".join(f"{name}: {row.description}" for name, row in ENCODERS.items())
         + ". Default: resnet10_16; conv16 for multitask.",
-        panel=o.TRAINING,
+        o.METHOD,
         complete=ENCODERS,
     ),
 ]
@@ -110,7 +108,7 @@ def amortize(
         images = read_data(load if method == "multitask" else load_images, data, quiet, **reading)
         card = amortize(
             images, groups, method, out=folder, overwrite=overwrite, resume=resume, callbacks=live_bar(quiet),
-            **settings,
+            **settings
         ).card  # fmt: skip
     if json:
         extractor = str(folder / EXTRACTOR)
@@ -132,6 +130,5 @@ def summary(card: "Card") -> Group:
     ]
     facts = f"{card.encoder}, {plural(card.features, 'feature')}, {plural(card.images, 'image')}"
     return Group(
-        table(title, columns, rows, left=2),
-        f"{facts}, {plural(card.epochs, 'epoch')}, {card.seconds:.0f} s",
+        table(title, columns, rows, left=2), f"{facts}, {plural(card.epochs, 'epoch')}, {card.seconds:.0f} s"
     )

@@ -24,7 +24,7 @@ BEYOND_LIMIT = 3
 """Exit code if a limit is exceeded."""
 
 HELP = f"""
-Ask whether a model's invariance is genuine, or holds on its training data only.
+Is a model's invariance genuine, or does it hold on its training data only?
 
 Measures how far logits (LI), predictions (DI, agreement) and saliency maps
 (SI) of inputs and of their views differ, what interpolation alone would
@@ -39,8 +39,6 @@ augury audit my.models:net mnist -g C4 --drift fashion_mnist
 augury audit runs/a mnist5k -g C4 --fail-above LI=0.5  exit code {BEYOND_LIMIT} beyond it
 """
 
-QUESTION = "Question"
-
 Source = Annotated[
     str,
     o.argument(
@@ -51,66 +49,58 @@ Source = Annotated[
 Group_ = Annotated[
     str | None,
     o.option(
-        "--group",
-        "-g",
-        help="What the model should be invariant to: C4, T3, flip_x, rotation, translation, scale, color, ... "
+        "--group -g",
+        "What the model should be invariant to: C4, T3, flip_x, rotation, translation, scale, color, ... "
         "Default: what a run has learned.",
-        panel=QUESTION,
+        o.METHOD,
     ),
 ]
 Drift = Annotated[
     list[str] | None,
-    o.option("--drift", help="Another data set to ask on, read like DATA; may be repeated.", panel=QUESTION),
+    o.option("--drift", "Another data set to ask on, read like DATA; may be repeated.", o.METHOD),
 ]
 Corruptions = Annotated[
     bool,
     o.option(
-        "--corruptions/--no-corruptions",
-        help="Also ask on corrupted copies of DATA. Default: yes.",
-        panel=QUESTION,
+        "--corruptions/--no-corruptions", "Also ask on corrupted copies of DATA. Default: yes.", o.METHOD
     ),
 ]
 Architecture = Annotated[
     str | None,
     o.option(
         "--architecture",
-        help=f"The network of a .safetensors: {', '.join(NETWORKS)}.",
-        panel=QUESTION,
+        f"The network of a .safetensors: {', '.join(NETWORKS)}.",
+        o.METHOD,
         complete=NETWORKS,
     ),
 ]
-Part = Annotated[
-    str | None, o.option("--part", help="test or train. Default: test, if there is one.", panel=o.DATA)
-]
+Part = Annotated[str | None, o.option("--part", "test or train. Default: test, if there is one.", o.DATA)]
 Levels = Annotated[
-    int | None,
-    o.option("--levels", help=f"Steps of strength. Default: {AuditConfig.levels}.", panel=QUESTION),
+    int | None, o.option("--levels", f"Steps of strength. Default: {AuditConfig.levels}.", o.METHOD)
 ]
 Saliency = Annotated[
     str | None,
     o.option(
         "--saliency",
-        help="gradient (paper D), or captum's integrated_gradients, input_x_gradient, feature_ablation. "
+        "gradient (paper D), or captum's integrated_gradients, input_x_gradient, feature_ablation. "
         f"Default: {AuditConfig.saliency}.",
-        panel=QUESTION,
+        o.METHOD,
     ),
 ]
 FailAbove = Annotated[
     list[str] | None,
     o.option(
-        "--fail-above",
-        help=f"Exit with {BEYOND_LIMIT} if a figure is larger, such as LI=0.5; may be repeated.",
+        "--fail-above", f"Exit with {BEYOND_LIMIT} if a figure is larger, such as LI=0.5; may be repeated."
     ),
 ]
 FailBelow = Annotated[
     list[str] | None,
     o.option(
-        "--fail-below",
-        help=f"Exit with {BEYOND_LIMIT} if a figure is smaller, such as SI=0.95; may be repeated.",
+        "--fail-below", f"Exit with {BEYOND_LIMIT} if a figure is smaller, such as SI=0.95; may be repeated."
     ),
 ]
 Pictures = Annotated[
-    Path | None, o.option("--pictures", help="Write the worst inputs and their saliency maps to a .png.")
+    Path | None, o.option("--pictures", "Write the worst inputs and their saliency maps to a .png.")
 ]
 
 

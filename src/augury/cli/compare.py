@@ -8,7 +8,7 @@ from augury.cli.console import note, out, print_json, table
 from augury.core.errors import InputError
 
 HELP = """
-Compare runs: what each learned, how well, and whether they can be compared at all.
+Compare runs: what each learned, how well, and whether they are comparable.
 
 \b
 augury compare runs/a runs/b
@@ -20,7 +20,7 @@ augury compare runs/a runs/b --out both.html
 def compare(
     runs: Annotated[list[Path], o.argument("RUN RUN...", "Folders that augury learn, audit or adapt wrote.")],
     out_file: Annotated[
-        Path | None, o.option("--out", "-o", help="Also write the comparison as an HTML page.")
+        Path | None, o.option("--out -o", "Also write the comparison as an HTML page.")
     ] = None,
     json: o.Json = False,
 ) -> None:

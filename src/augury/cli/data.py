@@ -35,8 +35,8 @@ def list_data(json: o.Json = False) -> None:
 @app.command("fetch")
 def fetch_data(
     name: Annotated[str, typer.Argument(help="Which data set: mnist, fashion_mnist, kmnist10k or cifar10.")],
-    url: Annotated[str | None, o.option("--url", help="Another base address for the official files.")] = None,
-    force: Annotated[bool, o.option("--force", help="Fetch it even if it is there.")] = False,
+    url: Annotated[str | None, o.option("--url", "Another base address for the official files.")] = None,
+    force: Annotated[bool, o.option("--force", "Fetch it even if it is there.")] = False,
     json: o.Json = False,
 ) -> None:
     """Download a data set, verify it, and put it into the cache."""

@@ -32,35 +32,33 @@ QUICK = {"samples": 4, "batch": 50}
 STYLES = {"recovered": "bold green", "partly recovered": "bold yellow"}
 
 HELP = f"""
-Show the environment, and test whether a planted invariance is found in your data.
+Show the environment; test whether a planted invariance is found in your data.
 
-Every image is turned (or shifted, or scaled) once, at random: then the truth is
-known. If the method finds it with this network and this budget, a long run
-on the data as they are can be trusted; if not, it says what to change.
+Every image is turned (or shifted, or scaled) once, at random, so that the
+truth is known. If the method finds it with this network and this budget, a
+long run on your data can be trusted; if not, it says what to change.
 
 \b
-augury doctor                                 the environment only
-augury doctor my_photos/                      plant a rotation, look for it, in about a minute
+augury doctor                              the environment only
+augury doctor my_photos/                   look for a planted rotation, a minute
 augury doctor my_photos/ --model resnet_8_16 --seconds 300
 augury doctor data.npz --plant scaled --control
-augury doctor mnist5k --json                  exit code 0 if it was found, {NOT_RECOVERED} if not
+augury doctor mnist5k --json               exit code 0 if found, {NOT_RECOVERED} if not
 """
 
 Plant = Annotated[
     str | None,
     o.option(
         "--plant",
-        help="rotated, partially_rotated, translated, scaled, or sums of them. Default: rotated.",
-        panel=o.DATA,
+        "rotated, partially_rotated, translated, scaled, or sums of them. Default: rotated.",
+        o.DATA,
     ),
 ]
 Seconds = Annotated[
-    float,
-    o.option("--seconds", help=f"Time budget; decides the epochs. Default: {SECONDS:g}.", panel=o.TRAINING),
+    float, o.option("--seconds", f"Time budget; decides the epochs. Default: {SECONDS:g}.", o.METHOD)
 ]
 Control = Annotated[
-    bool,
-    o.option("--control", help="Also learn from the data as they are: twice the time.", panel=o.TRAINING),
+    bool, o.option("--control", "Also learn from the data as they are: twice the time.", o.METHOD)
 ]
 
 
@@ -74,8 +72,7 @@ def doctor(
     seconds: Seconds = SECONDS,
     epochs: Annotated[int | None, o.epochs("what fits into --seconds")] = None,
     samples: Annotated[
-        int,
-        o.option("--samples", "-S", help=f"Views per input. Default: {QUICK['samples']}.", panel=o.TRAINING),
+        int, o.option("--samples -S", f"Views per input. Default: {QUICK['samples']}.", o.METHOD)
     ] = QUICK["samples"],
     control: Control = False,
     seed: o.Seed = None,

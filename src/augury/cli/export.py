@@ -19,29 +19,28 @@ Write what a run learned in the words of other libraries.
 Code and JSON go to standard output unless --out names a file.
 
 \b
-augury export runs/a --to kornia > policy.py         code to paste
-augury export runs/a --to json --out policy.json     for augury learn DATA -m augmented --policy policy.json
-augury export runs/a --to torchvision --sure         only widths with the verdict "invariant"
-augury export runs/a --to torch --out shipped/       model.pt2, model.safetensors, MODEL_CARD.md
+augury export runs/a --to kornia > policy.py      code to paste
+augury export runs/a --to json --out policy.json  for augury learn --policy
+augury export runs/a --to torchvision --sure      only sure widths
+augury export runs/a --to torch --out shipped/    .pt2, safetensors, model card
 """
 
 
 def export(
     run: Annotated[str, o.argument("RUN", "The folder of a run that has ended.")],
-    to: Annotated[str, o.option("--to", help=f"{', '.join(TARGETS)}.", complete=TARGETS)],
+    to: Annotated[str, o.option("--to", f"{', '.join(TARGETS)}.", complete=TARGETS)],
     output: Annotated[
         Path | None,
         o.option(
-            "--out",
-            "-o",
-            help="The file to write. Default: standard output. For --to torch a folder; default: RUN/exported.",
+            "--out -o",
+            "The file to write. Default: standard output. For --to torch a folder; default: RUN/exported.",
         ),
     ] = None,
     sure: Annotated[
-        bool, o.option("--sure", help="Leave out widths whose verdict is not 'invariant' or 'given'.")
+        bool, o.option("--sure", "Leave out widths whose verdict is not 'invariant' or 'given'.")
     ] = False,
     json: Annotated[
-        bool, o.option("--json", help="Print one JSON object that says what was written (needs --out).")
+        bool, o.option("--json", "Print one JSON object that says what was written (needs --out).")
     ] = False,
     quiet: o.Quiet = False,
 ) -> None:

@@ -44,26 +44,25 @@ checkpoint/, model.safetensors, invariance.json, views/ and report.html,
 a page that shows all of it, in its folder.
 
 \b
-augury learn mnist5k --variant rotated              real digits with a planted rotation
-augury learn my_photos/ --model resnet_8_16         your own images, one sub-folder per class
-augury learn data.npz -g rotation,flip_x            only some transformations
-augury learn mnist5k -m augmented -w rotation=30    widths that you fix
-augury learn mnist5k --policy runs/a                widths that another run learned
-augury learn mnist5k --run runs/a --resume          continue a run that was stopped
-augury learn my_photos/ --dry-run                   how much memory, about how long
-augury learn --config run.toml --epochs 50          settings from a file; flags win
-augury learn mnist5k --print-config > run.toml      and back into one
-augury learn mnist5k --json > result.json           for a script
+augury learn mnist5k --variant rotated            digits with a planted rotation
+augury learn my_photos/ --model resnet_8_16       a folder, one sub-folder a class
+augury learn data.npz -g rotation,flip_x          only some transformations
+augury learn mnist5k -m augmented -w rotation=30  widths that you fix
+augury learn mnist5k --policy runs/a              widths that a run learned
+augury learn mnist5k --run runs/a --resume        continue a stopped run
+augury learn my_photos/ --dry-run                 how much memory, how long
+augury learn --config run.toml --epochs 50        a settings file; flags win
+augury learn mnist5k --print-config > run.toml    and back into one
+augury learn mnist5k --json > result.json         for a script
 """
 
 Generators = Annotated[
     list[str] | None,
     o.option(
-        "--generators",
-        "-g",
-        help="Transformations to learn: affine, rotation, translation, scale, color, flip_x, C4, ...; separated "
+        "--generators -g",
+        "Transformations to learn: affine, rotation, translation, scale, color, flip_x, C4, ...; separated "
         "by commas. Default: all six affine generators on images.",
-        panel=o.TRAINING,
+        o.METHOD,
         complete=WORDS["image"],
     ),
 ]
@@ -71,27 +70,26 @@ Policy = Annotated[
     Path | None,
     o.option(
         "--policy",
-        help="Take generators and widths from a policy.json (augury export --to json) or a run's folder.",
-        panel=o.TRAINING,
+        "Take generators and widths from a policy.json (augury export --to json) or a run's folder.",
+        o.METHOD,
     ),
 ]
 Baseline = Annotated[
     bool | None,
-    o.option("--baseline/--no-baseline", help="Also train the plain network, to compare. Default: yes."),
+    o.option("--baseline/--no-baseline", "Also train the plain network, to compare. Default: yes."),
 ]
 Tensorboard = Annotated[
-    Path | None, o.option("--tensorboard", help="Write curves for TensorBoard to this folder.")
+    Path | None, o.option("--tensorboard", "Write curves for TensorBoard to this folder.")
 ]
 Config = Annotated[
     Path | None,
-    o.option("--config", help="A TOML file with any option and any setting by its name. Flags win over it."),
+    o.option("--config", "A TOML file with any option and any setting by its name. Flags win over it."),
 ]
 PrintConfig = Annotated[
-    bool, o.option("--print-config", help="Print all settings as TOML that --config reads, and exit.")
+    bool, o.option("--print-config", "Print all settings as TOML that --config reads, and exit.")
 ]
 DryRun = Annotated[
-    bool,
-    o.option("--dry-run", help="Time a few steps, show what would be done, its memory and time, and exit."),
+    bool, o.option("--dry-run", "Time a few steps, show what would be done, its memory and time, and exit.")
 ]
 
 

@@ -11,16 +11,18 @@ from augury.data.named import NAMED
 from augury.methods.registry import METHODS
 from augury.models.networks import NETWORKS
 
-DATA, TRAINING, OUTPUT = "Data", "Training", "Output"
+DATA, METHOD, OUTPUT = "Data", "Method", "Output"
 """Panels of the help, the same for every command."""
 READING = ("variant", "subset", "test", "test_fraction", "size", "task", "kind", "skip_bad", "seed")
 """Options that are arguments of `augury.load`."""
 
 
-def option(*names: str, help: str, panel: str = OUTPUT, complete: Iterable[str] = ()) -> Any:
-    """Declare an option; `complete` are the words that a shell offers for it."""
+def option(names: str, help: str, panel: str = OUTPUT, complete: Iterable[str] = ()) -> Any:
+    """Declare an option by its names, separated by spaces; `complete` are the words that a shell offers for it."""
     words = completion(complete) if complete else None
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, autocompletion=words)
+    return typer.Option(
+        *names.split(), help=help, rich_help_panel=panel, show_default=False, autocompletion=words
+    )
 
 
 def argument(metavar: str, help: str, complete: Iterable[str] = ()) -> Any:
@@ -41,17 +43,17 @@ def given(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 def epochs(default: str) -> Any:
     """Declare --epochs."""
-    return option("--epochs", help=f"Passes over the data. Default: {default}.", panel=TRAINING)
+    return option("--epochs", f"Passes over the data. Default: {default}.", METHOD)
 
 
 def batch(default: int) -> Any:
     """Declare --batch."""
-    return option("--batch", help=f"Inputs in a mini-batch. Default: {default}.", panel=TRAINING)
+    return option("--batch", f"Inputs in a mini-batch. Default: {default}.", METHOD)
 
 
 def images(what: str, default: str) -> Any:
     """Declare --images."""
-    return option("--images", help=f"Number of {what}, drawn at random. Default: {default}.", panel=DATA)
+    return option("--images", f"Number of {what}, drawn at random. Default: {default}.", DATA)
 
 
 _source = argument(
@@ -65,49 +67,40 @@ Variant = Annotated[
     str | None,
     option(
         "--variant",
-        help="Plant a known invariance in the data: rotated, translated, scaled, ...",
-        panel=DATA,
+        "Plant a known invariance in the data: rotated, translated, scaled, ...",
+        DATA,
         complete=("rotated", "partially_rotated", "translated", "scaled", "coloured_rotated"),
     ),
 ]
-Subset = Annotated[
-    int | None, option("--subset", help="Number of training examples. Default: all.", panel=DATA)
-]
+Subset = Annotated[int | None, option("--subset", "Number of training examples. Default: all.", DATA)]
 Test = Annotated[
-    str | None,
-    option("--test", help="A separate test set, read like DATA. Default: its own, or a split.", panel=DATA),
+    str | None, option("--test", "A separate test set, read like DATA. Default: its own, or a split.", DATA)
 ]
 TestFraction = Annotated[
     float | None,
-    option(
-        "--test-fraction", help="Fraction to split off for testing; 0 for none. Default: 0.2.", panel=DATA
-    ),
+    option("--test-fraction", "Fraction to split off for testing; 0 for none. Default: 0.2.", DATA),
 ]
-Size = Annotated[int | None, option("--size", help="Resize images to this many pixels a side.", panel=DATA)]
+Size = Annotated[int | None, option("--size", "Resize images to this many pixels a side.", DATA)]
 Task = Annotated[
-    str | None,
-    option("--task", help="classification or regression. Default: inferred from the labels.", panel=DATA),
+    str | None, option("--task", "classification or regression. Default: inferred from the labels.", DATA)
 ]
 Kind = Annotated[
     str | None,
     option(
-        "--kind",
-        help="image, signal, points, coordinates or features. Default: inferred from the shape.",
-        panel=DATA,
+        "--kind", "image, signal, points, coordinates or features. Default: inferred from the shape.", DATA
     ),
 ]
 SkipBad = Annotated[
-    bool | None, option("--skip-bad", help="Skip images that cannot be read, and count them.", panel=DATA)
+    bool | None, option("--skip-bad", "Skip images that cannot be read, and count them.", DATA)
 ]
 
 Method = Annotated[
     str | None,
     option(
-        "--method",
-        "-m",
-        help="; ".join(f"{name}: {row.summary}" for name, row in METHODS.items())
+        "--method -m",
+        "; ".join(f"{name}: {row.summary}" for name, row in METHODS.items())
         + f". Default: {DEFAULT_METHOD}, or augmented with --policy.",
-        panel=TRAINING,
+        METHOD,
         complete=METHODS,
     ),
 ]
@@ -115,44 +108,33 @@ Model = Annotated[
     str | None,
     option(
         "--model",
-        help=f"{', '.join(NETWORKS)}. Default: chosen by the kind of data; cnn for images.",
-        panel=TRAINING,
+        f"{', '.join(NETWORKS)}. Default: chosen by the kind of data; cnn for images.",
+        METHOD,
         complete=NETWORKS,
     ),
 ]
 Widths = Annotated[
     list[str] | None,
     option(
-        "--width",
-        "-w",
-        help="A width, such as rotation=30 (degrees) or flip_x=50 (per cent); may be repeated.",
-        panel=TRAINING,
+        "--width -w",
+        "A width, such as rotation=30 (degrees) or flip_x=50 (per cent); may be repeated.",
+        METHOD,
     ),
 ]
 Samples = Annotated[
     int | None,
-    option(
-        "--samples",
-        "-S",
-        help=f"Views per input. Default: {LearnConfig.samples}, or the method's own.",
-        panel=TRAINING,
-    ),
+    option("--samples -S", f"Views per input. Default: {LearnConfig.samples}, or the method's own.", METHOD),
 ]
-Seed = Annotated[int | None, option("--seed", help="Seed of everything random. Default: 0.", panel=TRAINING)]
+Seed = Annotated[int | None, option("--seed", "Seed of everything random. Default: 0.", METHOD)]
 Device = Annotated[
-    str | None, option("--device", help="cpu, cuda, mps, as torch names them. Default: cpu.", panel=TRAINING)
+    str | None, option("--device", "cpu, cuda, mps, as torch names them. Default: cpu.", METHOD)
 ]
 Set = Annotated[
-    list[str] | None,
-    option("--set", help="Any other setting, such as rate=0.001; may be repeated.", panel=TRAINING),
+    list[str] | None, option("--set", "Any other setting, such as rate=0.001; may be repeated.", METHOD)
 ]
 
-Run = Annotated[
-    Path | None,
-    option("--run", "--out", help="Folder for the results. Default: a new one in runs/."),
-]
-Overwrite = Annotated[bool, option("--overwrite", help="Replace what is in the folder.")]
-Resume = Annotated[bool, option("--resume", help="Continue the run in the folder; it resumes bit for bit.")]
-File = Annotated[Path | None, option("--out", "-o", help="The file to write.")]
-Json = Annotated[bool, option("--json", help="Print one JSON object on standard output, nothing else.")]
-Quiet = Annotated[bool, option("--quiet", "-q", help="No progress bar, no remarks.")]
+Run = Annotated[Path | None, option("--run --out", "Folder for the results. Default: a new one in runs/.")]
+Overwrite = Annotated[bool, option("--overwrite", "Replace what is in the folder.")]
+Resume = Annotated[bool, option("--resume", "Continue the run in the folder; it resumes bit for bit.")]
+Json = Annotated[bool, option("--json", "Print one JSON object on standard output, nothing else.")]
+Quiet = Annotated[bool, option("--quiet -q", "No progress bar, no remarks.")]

@@ -30,12 +30,11 @@ def report(
     out_file: Annotated[
         Path | None,
         o.option(
-            "--out",
-            "-o",
-            help="The file. Default: report.html in the run's folder; comparison.html here for several.",
+            "--out -o",
+            "The file. Default: report.html in the run's folder; comparison.html here for several.",
         ),
     ] = None,
-    open_it: Annotated[bool, o.option("--open", help="Show it in the browser.")] = False,
+    open_it: Annotated[bool, o.option("--open", "Show it in the browser.")] = False,
 ) -> None:
     """Write the page."""
     from augury.report.page import write_report
