@@ -103,7 +103,7 @@ def test_learn_and_audit_leave_their_reports(augury, npz, tmp_path):
     assert code == 0 and json.loads(out)["report"] == "runs/a/report.html"
     html = (tmp_path / "runs/a/report.html").read_text()
     text = parsed(html).text
-    for words in ("without:", "Walk through an orbit", "Where it errs", "Test accuracy", "Log evidence"):
+    for words in ("without:", "Explore an orbit", "most often", "Test accuracy", "Log evidence"):
         assert words in text
     assert "augury learn digits.npz --epochs 2" in text and "--overwrite" not in text
     assert '"name": "plain"' in html and (tmp_path / "runs/a/views/beside.json").is_file()

@@ -1,6 +1,6 @@
-"""Widths as a person reads them.
+"""Units in which widths are shown.
 
-A width eta is a plain number (radians, normalised coordinates, a log-scale). A `Unit` turns it into degrees,
+A width eta is a plain number (radians, normalised coordinates, a log-scale). A `Unit` converts it to degrees,
 pixels or a factor, and back. The sign of eta carries no meaning: the noise is symmetric.
 """
 
@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unit:
-    """How one width is shown to a person."""
+    """How a width is shown: a symbol, and the conversion in both directions."""
 
     symbol: str
     """What follows the number: "deg", "px", "factor", or "" for a plain number."""
     to_person: Callable[[float], float]
-    """From a non-negative eta to the number a person reads."""
+    """From a non-negative eta to the number shown."""
     from_person: Callable[[float], float]
-    """The inverse."""
 
 
 def scaled(symbol: str, per_eta: float) -> Unit:
@@ -52,6 +51,5 @@ class WidthSpec:
     name: str
     """The generator's name: "rotation", "translate_x", "brightness"."""
     unit: Unit = PLAIN
-    """How it is shown."""
     upper: float = math.inf
     """Largest eta that means anything new: pi for a rotation."""
