@@ -74,7 +74,7 @@ def problem(network: str, N: int, S: int, C: int = 10) -> Problem:
     transform.set_widths(WIDTHS)
     net = build(network, x.shape[1:], C, generator(0))
     y = y if C == 10 else torch.arange(N) % C
-    return Problem(x, y, OrbitAverage(net, transform, S_train=S), S)
+    return Problem(x, y, OrbitAverage(net, transform, samples=S), S)
 
 
 def training_step(p: Problem, chunk: int) -> Callable[[], None]:

@@ -41,7 +41,7 @@ TITLES = {
     "transforms": "Transformations",
     "models": "Models",
     "evidence": "Evidence",
-    "audit": "Audit",
+    "auditing": "Audit",
     "export": "Export",
     "report": "Report",
     "training": "Watching",
@@ -68,12 +68,14 @@ def api() -> str:
     for title in titles:
         names = [name for name, room in rooms.items() if TITLES.get(room, room) == title]
         if names:
-            parts += [f"## {title}", *map(_documented, names)]
+            parts += [f"## {title}", *(_documented(name, PUBLIC[name]) for name in names)]
     return "\n\n".join(parts)
 
 
-def _documented(name: str) -> str:
-    """Return a directive that shows a name; functions have small letters."""
+def _documented(name: str, home: str) -> str:
+    """Return a directive that shows a name; functions have small letters, and the home of a module is a package."""
+    if home.count(".") == 1:
+        return f"### {name}\n\n```{{eval-rst}}\n.. automodule:: {home}.{name}\n   :members:\n```"
     kind = "autofunction" if name.islower() else "autoclass"
     members = "" if kind == "autofunction" else "\n   :members:\n   :exclude-members: forward"
     return f"### {name}\n\n```{{eval-rst}}\n.. {kind}:: augury.{name}{members}\n```"
@@ -87,10 +89,11 @@ def settings() -> str:
     str
         Markdown.
     """
-    from augury.config.learn import LearnConfig
+    from augury.config.learn import EvidenceConfig, LearnConfig
 
-    docs = _field_docs(LearnConfig)
-    rows = [[f"`{f.name}`", f"`{_default(f)}`", docs[f.name]] for f in fields(LearnConfig)]
+    docs = _field_docs(LearnConfig) | _field_docs(EvidenceConfig)
+    known = {f.name: f for f in fields(LearnConfig)}
+    rows = [[f"`{name}`", f"`{_default(known[name])}`", doc] for name, doc in docs.items()]
     return table(["setting", "default", "what it is"], rows)
 
 
@@ -166,7 +169,11 @@ def words() -> str:
     from augury.transforms.vocabulary import WORDS
 
     return "\n\n".join(
-        f"**{kind}**\n\n" + table(["word", "what it means"], [[f"`{w}`", what] for w, what in known.items()])
+        f"**{kind}**\n\n"
+        + table(
+            ["word", "what it means", "unit"],
+            [[f"`{name}`", word.what, word.symbol] for name, word in known.items()],
+        )
         for kind, known in WORDS.items()
     )
 

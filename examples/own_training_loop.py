@@ -17,7 +17,7 @@ rng = torch.Generator().manual_seed(0)
 torch.manual_seed(0)
 
 net = nn.Sequential(nn.Flatten(), nn.Linear(784, 200), nn.Tanh(), nn.Linear(200, 10))
-model = augury.OrbitAverage(net, augury.Affine2d((28, 28)), S_train=8)  # all six widths start at zero
+model = augury.OrbitAverage(net, augury.Affine2d((28, 28)), samples=8)  # all six widths start at zero
 evidence = augury.Evidence(model, N=images)
 optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
 schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)

@@ -10,7 +10,6 @@ from dataclasses import replace
 import torch
 
 import augury
-from augury.core.units import FACTOR
 
 epochs, images = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (30, 1000)
 
@@ -21,7 +20,7 @@ class Gamma(augury.Transform):
     kind = "image"
 
     def __init__(self):
-        super().__init__([augury.WidthSpec("gamma", FACTOR, upper=math.log(10))])
+        super().__init__([augury.units.WidthSpec("gamma", augury.units.FACTOR, upper=math.log(10))])
 
     def act(self, x, eps):
         """Map [B, C, H, W] and noise [B, S, 1] to views [B, S, C, H, W]; at eta = 0 the image itself."""

@@ -44,7 +44,7 @@ def model(name="points", S=3, sampling="independent", eta=(0.6, 0.3)):
     transform = transform.double()
     with torch.no_grad():
         transform.eta.copy_(torch.tensor(eta))
-    return OrbitAverage(filled(net, size=0.9), transform, S_train=S), shape
+    return OrbitAverage(filled(net, size=0.9), transform, samples=S), shape
 
 
 def data(shape, regression=False, N=7):

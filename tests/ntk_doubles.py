@@ -18,7 +18,7 @@ def averaged(net, transform, S=4):
     transform.double()
     with torch.no_grad():
         transform.eta.copy_(WIDTHS)
-    return OrbitAverage(net.double(), transform, S_train=S)
+    return OrbitAverage(net.double(), transform, samples=S)
 
 
 def on_points(net=None, S=4):
@@ -52,7 +52,7 @@ def problem(task):
 def on_a_grid(S=4):
     """The same noise for every datum and every call, so that partitions of the data differ in nothing else."""
     transform = AffineCoordinates("rotation", sampling="grid")
-    model = OrbitAverage(MLP([2, 5, C], generator(0)).double(), transform.double(), S_train=S)
+    model = OrbitAverage(MLP([2, 5, C], generator(0)).double(), transform.double(), samples=S)
     transform.set_widths({"rotation": 40.0})
     return model
 

@@ -28,7 +28,7 @@ def test_the_jacobian_is_that_of_the_full_matrix(activation):
 def test_a_network_that_warps_its_inputs_is_differentiated_through_the_warp():
     transform = Affine2d((6, 6), "rotation")
     transform.set_widths({"rotation": 90})
-    model = OrbitAverage(MLP([36, 12, 4], generator(0)), transform, S_eval=3).double().eval()
+    model = OrbitAverage(MLP([36, 12, 4], generator(0)), transform, samples_eval=3).double().eval()
     x = images(1)  # the noise of an orbit average depends on the place in the batch
     full = torch.linalg.svdvals(naive.jacobian(model, x[0]))[:1]
     torch.testing.assert_close(jacobian_sigmas(model, x, tolerance=1e-10), full, rtol=1e-4, atol=0)

@@ -119,7 +119,7 @@ def test_random_views_lower_the_bound():
     bound, x, y = problem(sampling="independent")
     values = {}
     for S in (2, 20):
-        bound.model.S_train = S
+        bound.model.samples = S
         values[S] = sum(bound.estimate(x, y, generator(seed)).item() for seed in range(12)) / 12
     assert values[2] < values[20]
 

@@ -20,7 +20,7 @@ def linear_model(bias, S):
     transform = AffineCoordinates(["rotation", "translate_x"]).double()
     with torch.no_grad():
         transform.eta.copy_(torch.tensor([0.9, 0.4]) * (S > 1))
-    return OrbitAverage(filled(nn.Sequential(nn.Linear(2, 3, bias=bias))), transform, S_train=S)
+    return OrbitAverage(filled(nn.Sequential(nn.Linear(2, 3, bias=bias))), transform, samples=S)
 
 
 def features(model, parts, bias):
@@ -79,7 +79,7 @@ def test_exact_in_the_last_layer_of_any_network(structure):
     model.net = filled(nn.Sequential(nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 3)))
     x, y = data((2,), regression=True, N=9)
     parts = batches(x, y, 4)
-    inner = OrbitAverage(model.net[:2], model.transform, S_train=4)
+    inner = OrbitAverage(model.net[:2], model.transform, samples=4)
     Phi = torch.cat([inner.average(x, generator(seeds(k))) for k, (x, _) in enumerate(parts)]).detach()
     Phi = torch.cat([Phi, torch.ones_like(Phi[:, :1])], dim=1)
     delta = torch.tensor([0.7], dtype=torch.float64)

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from augury.core.errors import AuguryError, InputError, RunError
 from augury.core.rng import generator
@@ -92,6 +93,7 @@ def test_a_run_folder_holds_everything_and_the_model_comes_back(tmp_path):
     result = learn(data, run=run, **QUICK)
     names = {path.name for path in run.iterdir()}
     files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json", "views"}
+    files |= {"report.html"}
     assert names == files
     again = Invariance.from_json(json.loads((run / "invariance.json").read_text()))
     assert again == result.invariance and again.run == str(run)
@@ -104,6 +106,35 @@ def test_a_run_folder_holds_everything_and_the_model_comes_back(tmp_path):
     loaded = load_model(run)
     assert torch.equal(loaded(data.x_test), result.model(data.x_test))
     assert same_bits(loaded.state_dict(), result.model.state_dict())
+
+
+def test_a_baseline_leaves_a_comparison_and_a_report(tmp_path):
+    data, run, net = images(), tmp_path / "run", nn.Sequential(nn.Flatten(), nn.Linear(144, 3))
+    start = net[1].weight.detach().clone()
+    result = learn(data, net, run=run, baseline=True, **QUICK)
+    plain = result.baseline
+    assert plain is not None and plain.config.method == "plain" and plain.baseline is None
+    assert plain.model is not net and not torch.equal(plain.model[1].weight, start)
+    assert plain.config.epochs == result.config.epochs and plain.config.seed == result.config.seed
+    assert result.report == run / "report.html" and "plain" in result.report.read_text()
+    assert (run / "views" / "beside.json").is_file() and (run / "baseline" / "model.safetensors").is_file()
+    assert [row["epoch"] for row in result.metrics if "test_accuracy" in row] == [1, 2]
+    saved = Invariance.from_json(json.loads((run / "baseline" / "invariance.json").read_text()))
+    assert saved == plain.invariance
+    alone = learn(data, nn.Sequential(nn.Flatten(), nn.Linear(144, 3)), baseline=True, **QUICK)
+    assert alone.report is None and alone.baseline is not None and alone.baseline.invariance.run is None
+    assert [row["epoch"] for row in alone.metrics if "test_accuracy" in row] == [2]
+    with pytest.raises(InputError, match="baseline itself"):
+        learn(data, method="plain", baseline=True)
+
+
+def test_a_torch_data_set_or_its_loader(tmp_path):
+    x = torch.rand(40, 1, 12, 12, generator=generator(0))
+    pairs = TensorDataset(x, torch.arange(40) % 2)
+    one = learn(pairs, "mlp", "plain", epochs=1, batch=10)
+    other = learn(DataLoader(pairs, batch_size=10, shuffle=True), "mlp", "plain", max_epochs=1)
+    assert other.config.batch == 10
+    assert same_bits(one.model.state_dict(), other.model.state_dict())
 
 
 def test_loading_needs_the_users_own_network(tmp_path):

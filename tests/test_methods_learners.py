@@ -143,7 +143,7 @@ def test_a_learner_comes_from_the_table(method):
     learner = build(small_net(), rotation(10.0), config, "classification", 24, X[:2])
     assert learner.optimizers() and learner.schedules()
     if isinstance(learner.model, OrbitAverage):
-        assert (learner.model.S_train, learner.model.S_eval) == (2, 5)
+        assert (learner.model.samples, learner.model.samples_eval) == (2, 5)
     else:
         assert method in ("plain", "data_augmented", "regularised")
 

@@ -1,10 +1,12 @@
 """LILA and its parts: the steps up the evidence, the interval of a width, the last-layer ablation."""
 
 import math
+from copy import deepcopy
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
@@ -44,6 +46,46 @@ def make(
     data = two_rings(24, rotated=True)
     evidence = Evidence(OrbitAverage(net, transform, 3), N=24, **settings)  # type: ignore[arg-type]
     return evidence, data.x_train.to(dtype), data.y_train
+
+
+def test_the_state_of_an_evidence_continues_bit_for_bit():
+    def steps(evidence, x, y, n, seed):
+        return [evidence.step([(x, y)], generator(seed + k))["log_evidence"] for k in range(n)]
+
+    evidence, x, y = make(task="regression", evidence_images=12, eta_steps=2)
+    y = y[:, None].double() - torch.tensor([0.5, 0.2])
+    steps(evidence, x, y, 2, 0)
+    model, state = deepcopy(evidence.model.state_dict()), deepcopy(evidence.state_dict())
+    expected = steps(evidence, x, y, 2, 5)
+    fresh, _, _ = make(task="regression", evidence_images=12, eta_steps=2)
+    fresh.model.load_state_dict(model)
+    fresh.load_state_dict(state)
+    assert steps(fresh, x, y, 2, 5) == expected
+    assert torch.equal(fresh.model.transform.eta, evidence.model.transform.eta)
+
+
+def test_an_evidence_moves_with_its_model():
+    evidence, x, y = make(torch.float32)
+    evidence.step([(x, y)], generator(0))
+    assert evidence.to(torch.float64) is evidence
+    moments = [s["exp_avg"] for s in evidence.eta_optimizer.state.values()]
+    assert {m.dtype for m in [*moments, *evidence.model.parameters()]} == {torch.float64}
+    evidence.step([(x.double(), y)], generator(1))
+
+
+def test_an_evidence_takes_a_loader_or_a_data_set():
+    evidence, x, y = make()
+    pairs = TensorDataset(x, y)
+    expected = evidence.value([(x, y)], generator(0))
+    assert evidence.value(DataLoader(pairs, 24), generator(0)) == expected
+    assert evidence.value(pairs, generator(0)) == expected
+    for data in (DataLoader(pairs, 5, shuffle=True), pairs):
+        assert evidence.step(data, generator(0))["delta"] > 0
+    words = [{"image": x[k], "label": y[k]} for k in range(24)]
+    with pytest.raises(InputError, match=r"pair \(inputs, labels\).* a dictionary with image, label"):
+        evidence.step(DataLoader(words, 5), generator(0))
+    with pytest.raises(InputError, match="got Tensor"):
+        evidence.step(DataLoader(x, 5), generator(0))
 
 
 def test_penalty_is_the_prior_and_its_gradient_is_what_is_added():

@@ -62,13 +62,13 @@ def test_average_is_the_naive_loop(make, inputs):
     model, x = make(), inputs()
     eps = model.transform.noise(len(x), 7, generator(3)).to(x)
     expected = orbit_average(model.net, model.transform, x, eps)
-    torch.testing.assert_close(model.average(x, generator(3), S=7), expected, rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(model.average(x, generator(3), samples=7), expected, rtol=1e-12, atol=1e-13)
     assert not torch.allclose(expected, model.net(x), atol=1e-3)  # an average that ignored eta would be seen
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_samples_are_folded_into_one_forward_pass(training):
-    model = on_points(S_train=4, S_eval=6).train(training)
+    model = on_points(samples=4, samples_eval=6).train(training)
     model.net = Recorder(model.net)
     assert model(points(5)).shape == (5, 3)
     assert model.net.sizes == [20 if training else 30]
@@ -77,14 +77,16 @@ def test_samples_are_folded_into_one_forward_pass(training):
 def test_views_of_one_input_stand_side_by_side():
     model = on_points(eta=0.0)
     x = points(3)
-    torch.testing.assert_close(model.views(x, generator(0), S=4), x.repeat_interleave(4, 0), rtol=0, atol=0)
+    torch.testing.assert_close(
+        model.views(x, generator(0), samples=4), x.repeat_interleave(4, 0), rtol=0, atol=0
+    )
 
 
 @pytest.mark.parametrize("chunk", [1, 12, 13, 35, 1000])
 def test_chunks_bound_the_forward_pass_and_change_nothing(chunk):
     x = points(11)
-    whole = on_points(S_eval=6).eval()(x)
-    model = on_points(S_eval=6, chunk=chunk).eval()
+    whole = on_points(samples_eval=6).eval()(x)
+    model = on_points(samples_eval=6, chunk=chunk).eval()
     model.net = Recorder(model.net)
     torch.testing.assert_close(model(x), whole, rtol=1e-12, atol=1e-13)
     assert max(model.net.sizes) <= max(chunk, 6) and sum(model.net.sizes) == 66
@@ -120,7 +122,7 @@ def test_gradient_in_eta_matches_finite_differences(make, inputs):
     target = torch.arange(len(x)) % 3
 
     def loss():
-        return nn.functional.cross_entropy(model.average(x, generator(4), S=6), target)
+        return nn.functional.cross_entropy(model.average(x, generator(4), samples=6), target)
 
     eta = model.transform.eta
     (gradient,) = torch.autograd.grad(loss(), [eta])
@@ -141,7 +143,7 @@ def test_gradient_in_the_weights_is_that_of_the_naive_loop():
     model, x = on_images(), images()
     eps = model.transform.noise(len(x), 3, generator(3)).to(x)
     theta = list(model.net.parameters())
-    fast = torch.autograd.grad(model.average(x, generator(3), S=3).square().sum(), theta)
+    fast = torch.autograd.grad(model.average(x, generator(3), samples=3).square().sum(), theta)
     slow = torch.autograd.grad(orbit_average(model.net, model.transform, x, eps).square().sum(), theta)
     for ours, naive in zip(fast, slow, strict=True):
         torch.testing.assert_close(ours, naive, rtol=1e-10, atol=1e-12)
@@ -150,16 +152,16 @@ def test_gradient_in_the_weights_is_that_of_the_naive_loop():
 @pytest.mark.parametrize("training", [True, False])
 def test_without_width_it_is_the_network_itself(training):
     # S is a power of two: the mean of S equal numbers has no rounding, so equality is exact.
-    model, x = on_points(eta=0.0, S_train=8, S_eval=8).train(training), points()
+    model, x = on_points(eta=0.0, samples=8, samples_eval=8).train(training), points()
     torch.testing.assert_close(model(x), model.net(x), rtol=1e-15, atol=1e-15)
-    model = on_images(eta=torch.zeros(6), S_train=5, S_eval=5).train(training)
+    model = on_images(eta=torch.zeros(6), samples=5, samples_eval=5).train(training)
     torch.testing.assert_close(model(images()), model.net(images()), rtol=1e-12, atol=1e-13)
 
 
 def test_a_full_turn_on_a_grid_makes_a_network_invariant():
     # S equally spaced angles with both ends: turning the input by the spacing moves all views by one place.
     S = 9
-    model = on_points(eta=math.pi * (1 - 1 / S), sampling="grid", S_eval=S).eval()
+    model = on_points(eta=math.pi * (1 - 1 / S), sampling="grid", samples_eval=S).eval()
     x = points()
     angle = torch.tensor(2 * math.pi / S, dtype=torch.float64)
     turn = torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])])
@@ -169,7 +171,7 @@ def test_a_full_turn_on_a_grid_makes_a_network_invariant():
 
 def test_more_views_come_nearer_to_the_integral():
     x = points(200)
-    exact = on_points(sampling="grid", S_eval=2001).eval()(x)
+    exact = on_points(sampling="grid", samples_eval=2001).eval()(x)
     means = [on_points().average(x, generator(0), S) for S in (4, 64)]
     errors = [(mean - exact).square().mean().item() for mean in means]
     assert errors[0] / errors[1] == pytest.approx(16, rel=0.4)  # variance falls as 1 / S
@@ -187,7 +189,14 @@ def test_a_network_of_the_users_own_is_averaged():
     torch.testing.assert_close(model(points()), points().square().sum(1, keepdim=True))
 
 
-@pytest.mark.parametrize("option", ["S_train", "S_eval", "chunk"])
+def test_other_names_for_the_samples():
+    model = on_points(n_samples=3, S_eval=5)
+    assert (model.samples, model.samples_eval) == (3, 5)
+    with pytest.raises(InputError, match="n_samples and samples"):
+        on_points(n_samples=3, samples=3)
+
+
+@pytest.mark.parametrize("option", ["samples", "samples_eval", "chunk"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_orbits_need_a_view(option, value):
     with pytest.raises(InputError, match=f"{option} must be at least 1; got {value}"):

@@ -154,15 +154,15 @@ def test_the_cheaper_side_is_chosen_from_the_sizes():
 @pytest.mark.parametrize("side", ["auto", "input"])
 def test_evaluation_is_that_of_any_orbit_average(side):
     net, transform, x = made("rff"), turned(60.0), inputs(30)
-    orbit = ShallowOrbit(net, transform, S_eval=5, side=side).eval()
-    reference = OrbitAverage(net, transform, S_eval=5).eval()
+    orbit = ShallowOrbit(net, transform, samples_eval=5, side=side).eval()
+    reference = OrbitAverage(net, transform, samples_eval=5).eval()
     torch.testing.assert_close(orbit(x), reference(x), rtol=1e-9, atol=1e-10)
     torch.testing.assert_close(orbit(x)[:2], orbit(x[:2]), rtol=1e-9, atol=1e-10)
 
 
 def test_evaluation_keeps_to_the_weights_when_told():
     x, transform = blobs(30, 12), turned(60.0)
-    orbit = ShallowOrbit(made("rff"), transform, S_eval=5, side="weight").eval()
+    orbit = ShallowOrbit(made("rff"), transform, samples_eval=5, side="weight").eval()
     eps = transform.noise(1, 5, generator(orbit.seed)).double()
     by_hand = orbit.net.output(orbit.mean_features(x, eps, "weight"))
     torch.testing.assert_close(orbit(x), by_hand, rtol=1e-9, atol=1e-10)
@@ -170,13 +170,13 @@ def test_evaluation_keeps_to_the_weights_when_told():
 
 @pytest.mark.parametrize("side", ["input", "weight"])
 def test_training_average_replays_from_one_generator(side):
-    orbit, x = ShallowOrbit(made("relu"), turned(60.0), S_train=3, side=side), inputs()
+    orbit, x = ShallowOrbit(made("relu"), turned(60.0), samples=3, side=side), inputs()
     first, again, other = (orbit.average(x, generator(seed)) for seed in (1, 1, 2))
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
 def test_equally_spaced_and_stratified_noise():
-    grid = ShallowOrbit(made("rff"), turned(90.0, "grid"), S_train=5)
+    grid = ShallowOrbit(made("rff"), turned(90.0, "grid"), samples=5)
     assert torch.allclose(grid.noise(2, 5, generator(0))[0, :, 0], torch.linspace(-1, 1, 5))
     stratified = ShallowOrbit(made("rff"), turned(90.0, "stratified")).noise(2, 8, generator(0))
     assert (((stratified + 1) * 4).floor().sort(dim=1).values[..., 0] == torch.arange(8)).all()

@@ -106,6 +106,18 @@ def test_the_files_can_be_read_back_by_tensorboard(tmp_path):
     assert "width/rotation (deg)" in events.Tags()["scalars"]
 
 
+def test_the_baseline_has_curves_of_its_own(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    notes, recorder = [], Recorder()
+    watchers = [Notes(notes, "a"), augury.TensorBoard(tmp_path), TensorBoard("unused", recorder)]
+    learned = augury.learn(coordinates(24), callbacks=watchers, baseline=True, **QUICK)
+    assert [note[-1] for note in notes].count("stop") == 2
+    losses = [event.value for event in EventAccumulator(str(tmp_path / "baseline")).Reload().Scalars("loss")]
+    assert losses == pytest.approx([row["loss"] for row in learned.baseline.metrics])
+    assert [at for tag, at, _ in recorder.scalars if tag == "loss"] == [1, 2]
+
+
 def test_without_tensorboard_the_error_says_how_to_get_it(monkeypatch, tmp_path):
     real = builtins.__import__
 

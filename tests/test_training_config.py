@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 
-from augury.config.learn import DEFAULT_METHOD, METHOD_DEFAULTS, LearnConfig
+from augury.config.learn import DEFAULT_METHOD, METHOD_DEFAULTS, EvidenceConfig, LearnConfig
+from augury.config.synonyms import SYNONYMS, renamed
 from augury.core.errors import InputError
 
 
@@ -38,6 +40,28 @@ def test_the_methods_own_defaults_give_way_to_what_was_given():
 def test_bad_settings(given, message):
     with pytest.raises(InputError, match=message):
         LearnConfig.for_method("augerino", **given)
+
+
+def test_the_words_of_the_field_are_understood():
+    words = {"lr": 0.1, "batch_size": 7, "n_samples": 3, "max_epochs": 2, "random_state": 5}
+    config = LearnConfig.for_method("lila", **words)
+    assert (config.rate, config.batch, config.samples, config.epochs, config.seed) == (0.1, 7, 3, 2, 5)
+    assert set(SYNONYMS.values()) <= {f.name for f in fields(LearnConfig)}
+    assert not set(SYNONYMS) & {f.name for f in fields(LearnConfig)}
+    with pytest.raises(InputError, match="rate and lr are one setting; give rate alone"):
+        LearnConfig.for_method("lila", rate=0.1, lr=0.1)
+    with pytest.raises(InputError, match="batch_size and batch"):
+        renamed({"batch_size": 1, "batch": 1})
+
+
+def test_the_evidence_has_the_defaults_of_a_run():
+    config = LearnConfig()
+    assert EvidenceConfig.of(**config.for_evidence()) == EvidenceConfig()
+    assert list(config.to_json())[:2] == ["method", "model"]
+    with pytest.raises(InputError, match="Did you mean 'eta_rate'"):
+        EvidenceConfig.of(eta_rat=0.1)
+    with pytest.raises(InputError, match="delta must be a positive"):
+        LearnConfig(delta=0.0)
 
 
 def test_an_unknown_method_gets_a_suggestion():

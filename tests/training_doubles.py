@@ -34,7 +34,7 @@ class ToyLearner(Learner):
 
     def __init__(self, evidences=None, dropout: float = 0.0) -> None:
         self.model = OrbitAverage(
-            small_net(dropout=dropout), AffineCoordinates("rotation"), S_train=3, S_eval=3
+            small_net(dropout=dropout), AffineCoordinates("rotation"), samples=3, samples_eval=3
         )
         self.weights = torch.optim.Adam(self.model.net.parameters(), lr=0.05)
         self.widths = torch.optim.SGD([self.model.transform.eta], lr=0.1, momentum=0.9)

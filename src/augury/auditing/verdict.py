@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from augury.config.audit import LIMITS, Limits
-from augury.records.results import Scores
+from augury.core.errors import InputError, choose
+from augury.records.results import Audit, Measure, Scores
 
 GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = (
     "genuine",
@@ -105,3 +106,22 @@ ADVICE = {
     ),
     TRIVIAL: "Check that the model was trained, and that its weights were loaded.",
 }
+
+FIGURES = ("LI", "LI_relative", "DI", "SI", "agreement", "sigma_max_jacobian", "sigma_max_relative")
+"""Figures of an audit that a limit can be set on."""
+
+
+def beyond_limits(audit: Audit, above: Mapping[str, float], below: Mapping[str, float]) -> list[str]:
+    """Return a message for every figure that is above or below its limit."""
+    messages = []
+    for limits, word, sign in ((above, "above", 1), (below, "below", -1)):
+        for name, limit in limits.items():
+            figure = getattr(audit, choose("figure", name, FIGURES))
+            if figure is None:
+                raise InputError(
+                    f"{name} has no limit to keep: this model and these data have no such figure."
+                )
+            value = figure.value if isinstance(figure, Measure) else float(figure)
+            if sign * (value - limit) > 0:
+                messages.append(f"{name} is {value:.4g}, {word} the limit of {limit:g}.")
+    return messages

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from augury.config.synonyms import renamed
 from augury.core.errors import InputError, choose
 from augury.records.results import Record
 
@@ -68,36 +69,84 @@ EVIDENCES = ("laplace", "ntk", "none")
 SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
 FEWEST_CLIMBS = 12
-"""Steps up the evidence in a run, unless told: fewer do not carry a width from nothing to half a turn."""
+"""Steps up the evidence in a run, at least: fewer do not carry a width from nothing to half a turn."""
 BETWEEN_CLIMBS = 4000
-"""Inputs to train on between two steps up the evidence, unless told: their cost is then under half of training's."""
+"""Inputs to train on between two steps up the evidence, about: their cost is then under half of training's."""
+EVALUATIONS, EVALUATED = 8, 250
+"""Default for a run with a folder: how often the test set is scored on the way, and on how many of its inputs."""
 
+SHARED = (
+    "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "weight_decay", "device", "seed",
+    "burn_in", "evidence", "evidence_every", "evidence_images", "structure", "output", "positions", "prior",
+    "delta", "delta_rate", "delta_steps", "batchnorm", "evaluate_every", "evaluate_images",
+)  # fmt: skip
+"""Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
-AT_LEAST_ONE = (
-    *("samples", "samples_eval", "epochs", "batch", "evidence_images", "eta_images", "posterior_steps"),
-)
-NOT_NEGATIVE = (
-    *("rate", "rate_end", "weight_decay", "eta_rate", "eta_rate_end", "delta_rate", "checkpoint_seconds"),
-    *("burn_in", "evidence_every", "evidence_samples", "eta_steps", "delta_steps"),
-    *(
-        "settle_window",
-        "settle_eta",
-        "settle_evidence",
-        "evaluate_every",
-        "evaluate_images",
-        "seed",
-        "choose_from",
-    ),
-)
+AT_LEAST_ONE = {
+    "samples",
+    "samples_eval",
+    "epochs",
+    "batch",
+    "evidence_images",
+    "eta_images",
+    "posterior_steps",
+}
+"""Every other number must be at least 0."""
 
 
 def method_name(given: str) -> str:
-    """Return the method that a user means; hyphens will do for underscores."""
+    """Return the method of this name; hyphens are read as underscores."""
     return choose("method", given.replace("-", "_"), METHOD_DEFAULTS)
 
 
 @dataclass(frozen=True)
-class LearnConfig(Record):
+class EvidenceConfig(Record):
+    """What the evidence and its optimisers need; `augury.Evidence` and `augury.learn` share these defaults."""
+
+    structure: str = "kron"
+    """Structure of the curvature: "kron" (paper A), "diag" or "full"."""
+    output: str = "mc"
+    """Curvature in the outputs: "mc" (one random column, unbiased), "ggn" (exact), "label" or "ef"."""
+    positions: str = "reduce"
+    """Positions of a convolution: "reduce" (cheap) or "expand"."""
+    prior: str = "scalar"
+    """Prior precision for all ("scalar", paper A on MNIST), each "layer", or each parameter "tensor"."""
+    delta: float = 0.1
+    """Prior precision at the start; paper A starts at 1 and trains ten times as long."""
+    delta_rate: float = 0.05
+    """Learning rate of log delta and log sigma^2, Adam (paper A)."""
+    delta_steps: int = 10
+    """Steps on them at every step up the evidence; paper A takes 1 over many more epochs. They are closed form."""
+    evidence_images: int = 500
+    """Most data behind the factors of one step up the evidence; a sample is scaled up."""
+    eta_rate: float = 0.1
+    """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
+    eta_steps: int = 8
+    """Mini-batch steps on the widths that share the same factors."""
+    eta_images: int = 64
+    """Data in each of these steps."""
+    batchnorm: str = "refuse"
+    """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
+
+    def __post_init__(self) -> None:
+        if not self.delta > 0:
+            raise InputError(f"delta must be a positive prior precision; got {self.delta}.")
+        for f in fields(self):
+            value, smallest = getattr(self, f.name), 1 if f.name in AT_LEAST_ONE else 0
+            if isinstance(value, int | float) and not value >= smallest:
+                why = " One view per input is the smallest orbit." if f.name.startswith("samples") else ""
+                raise InputError(f"{f.name} must be at least {smallest}; got {value}.{why}")
+
+    @classmethod
+    def of(cls, **given: Any) -> "EvidenceConfig":
+        """Return the defaults with what was given in their place."""
+        for name in given:
+            choose("setting of the evidence", name, {f.name for f in fields(cls)})
+        return cls(**given)
+
+
+@dataclass(frozen=True)
+class LearnConfig(EvidenceConfig):
     """Every setting of a run except its data."""
 
     method: str = DEFAULT_METHOD
@@ -123,43 +172,21 @@ class LearnConfig(Record):
     rate: float = 0.005
     """Learning rate of the weights at the start: paper A's for Adam."""
     rate_end: float = 1e-6
-    """And at the end of its cosine schedule (paper A)."""
+    """Learning rate of the weights at the end of its cosine schedule (paper A)."""
     weight_decay: float = 1e-4
     """L2 penalty on the weights: Augerino's, kept by paper A for its baseline."""
-    eta_rate: float = 0.1
-    """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
     eta_rate_end: float = 0.02
-    """And at the end of its cosine schedule: high enough to come back from too wide once the weights fit."""
+    """Learning rate of the widths at the end of its cosine schedule: high enough to come back from too wide."""
     eta_reward: float = 0.01
     """Augerino: how much of the norm of eta is subtracted from the loss (paper A, section 5)."""
     burn_in: int = 2
     """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
     evidence_every: int = 0
     """Epochs between two steps up the evidence; 0 for about every 4,000 inputs, and twelve times at least."""
-    evidence_images: int = 500
-    """Most data behind the factors of one step; a sample is scaled up."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
-    eta_steps: int = 8
-    """Mini-batch steps on the widths that share the same factors."""
-    eta_images: int = 64
-    """Data in each of them."""
     evidence: str = "laplace"
     """What chooses widths: "laplace", or "ntk" for any network; "none" leaves `plain` with a weight decay."""
-    structure: str = "kron"
-    """Structure of the curvature: "kron" (paper A), "diag" or "full"."""
-    output: str = "mc"
-    """Curvature in the outputs: "mc" (one random column, unbiased), "ggn" (exact), "label" or "ef"."""
-    positions: str = "reduce"
-    """Positions of a convolution: "reduce" (cheap) or "expand"."""
-    prior: str = "scalar"
-    """Prior precision for all ("scalar", paper A on MNIST), each "layer", or each parameter "tensor"."""
-    delta: float = 0.1
-    """Prior precision at the start; paper A starts at 1 and trains ten times as long."""
-    delta_rate: float = 0.05
-    """Learning rate of log delta and log sigma^2, Adam (paper A)."""
-    delta_steps: int = 10
-    """Steps on them at every step up the evidence; paper A takes 1 over many more epochs. They are closed form."""
     nu: float = 0.0
     """Invariance regularisation: weight of the logit error; 0 lets it follow SI until that is `si_target`."""
     si_target: float = 0.95
@@ -171,8 +198,6 @@ class LearnConfig(Record):
     "point": maximum likelihood."""
     posterior_steps: int = 2
     """Natural-gradient steps of the posterior after each epoch, at most."""
-    batchnorm: str = "refuse"
-    """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
     choose_from: float = 0.0
     """The share of the epochs that must be done before one may be chosen by its evidence; 1 keeps the last.
     Laplace's evidence is about a mode: weights that have just begun to learn can look better than they are."""
@@ -199,10 +224,16 @@ class LearnConfig(Record):
         choose("evidence", self.evidence, EVIDENCES)
         choose("side", self.side, SIDES)
         choose("posterior", self.posterior, POSTERIORS)
-        for name in AT_LEAST_ONE:
-            _at_least(name, getattr(self, name), 1)
-        for name in NOT_NEGATIVE:
-            _at_least(name, getattr(self, name), 0)
+        super().__post_init__()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings: those of the run first, then those of the evidence."""
+        values = super().to_json()
+        return {name: values[name] for name in [*LearnConfig.__annotations__, *values]}
+
+    def for_evidence(self) -> dict[str, Any]:
+        """Return the settings that `augury.Evidence` takes."""
+        return {f.name: getattr(self, f.name) for f in fields(EvidenceConfig)}
 
     def climbs(self, epoch: int, N: int) -> int:
         """Return how many steps up the evidence are due after this epoch; at least one after the last."""
@@ -213,10 +244,15 @@ class LearnConfig(Record):
         due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
         return times if due else 0
 
+    def shared(self) -> dict[str, Any]:
+        """Return the settings that the baseline takes, without those that are still open."""
+        values = {name: getattr(self, name) for name in SHARED}
+        return {name: value for name, value in values.items() if value is not None}
+
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "LearnConfig":
         """Return the defaults of the method and of the network, with what was given in their place."""
-        method = method_name(method)
+        method, given = method_name(method), renamed(given)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
         defaults = MODEL_DEFAULTS.get(given.get("model") or "", {}) | METHOD_DEFAULTS[method]
@@ -227,9 +263,3 @@ class LearnConfig(Record):
         """Rebuild the settings from what `to_json` gave."""
         names = values.get("generators")
         return super().from_json({**values, "generators": None if names is None else tuple(names)})
-
-
-def _at_least(name: str, value: int | float, smallest: int) -> None:
-    if not value >= smallest:
-        why = " One view per input is the smallest orbit." if name.startswith("samples") else ""
-        raise InputError(f"{name} must be at least {smallest:g}; got {value}.{why}")

@@ -27,11 +27,20 @@ def scaled(symbol: str, per_eta: float) -> Unit:
 PLAIN = scaled("", 1.0)
 DEGREES = scaled("deg", 180.0 / math.pi)
 FACTOR = Unit("factor", math.exp, math.log)
+PER_CENT = scaled("%", 100.0)
+"""A probability or a share."""
+SIGMA = Unit("px", math.sqrt, lambda sigma: sigma**2)
+"""A variance, shown as a standard deviation in pixels."""
 
 
 def pixels(size: int) -> Unit:
     """Return pixels of an axis `size` pixels long whose coordinates run from -1 to 1."""
     return scaled("px", size / 2)
+
+
+def samples(length: int) -> Unit:
+    """Return samples of a signal of `length` samples whose time runs from -1 to 1."""
+    return scaled("samples", length / 2)
 
 
 @dataclass(frozen=True)

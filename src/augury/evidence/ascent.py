@@ -1,4 +1,4 @@
-"""Steps up the evidence: what a training loop calls once in a while to learn widths, prior and noise.
+"""Steps up the evidence: what a training loop calls from time to time to learn widths, prior and noise.
 
     model = OrbitAverage(net, Affine2d((28, 28)))
     evidence = Evidence(model, N=len(data))
@@ -9,27 +9,39 @@
 One step (paper A, section 4.3): factors from a sample of the data, one decomposition; a few cheap steps on delta and
 sigma in closed form; several mini-batch steps on eta that share the factors.
 
-Steps up the bound for networks whose layers have no Kronecker factors: attention, modules of one's own.
-
-The same calls as `Evidence`. Every step on the widths takes one random group of data and one random output, so there is
-no pass over the data at all. The prior precision stays as given: a loose bound pays for a larger one by switching
-the network off, so it cannot be learned from small groups.
+`NtkEvidence` has the same calls for networks whose layers have no Kronecker factors (attention, modules of one's own).
+Every step on the widths takes one random group of data and one random output: there is no pass over the data. The prior
+precision stays as given: a loose bound pays for a larger one by switching the network off, so it cannot be learned.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
+from augury.config.learn import EvidenceConfig
+from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
+from augury.core.rng import generator
 from augury.curvature.tape import rows_per_pass
 from augury.evidence.laplace import Fit, Laplace
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.evidence.ntk import NtkBound
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
+
+TRUST = 0.8
+"""How far a width may go on one set of factors: beyond, they no longer describe the network's curvature."""
+
+BATCH = 100
+"""Data in a batch of a data set that is given without a loader."""
+
+Data = Iterable[tuple[Tensor, Tensor]] | DataLoader[Any] | Dataset[Any]
+"""Training data: pairs (inputs, labels) batch by batch, or a map-style data set of such pairs."""
 
 
 class Evidence:
@@ -43,67 +55,42 @@ class Evidence:
         Size of the training set.
     task
         "classification" or "regression".
-    structure, output, prior, positions, only
-        As `Laplace` takes them.
-    delta
-        Prior precision at the start.
-    delta_rate, delta_steps
-        Adam's rate for log delta and log sigma^2, and steps in each call.
-    eta_rate, eta_steps
-        Adam's rate for the widths, and mini-batch steps in each call.
-    images
-        Most data for the factors of one call; fewer are scaled up.
-    eta_images
-        Data for each step on the widths.
     samples
-        Views per input; the model's own unless told.
+        Views per input. Default: the model's `samples`.
+    only
+        Names of the layers to be Bayesian about. Default: all.
     chunk
-        Views in one pass through the network, which bounds the memory; by the network's activations unless told.
-    batchnorm
-        "refuse", or "evaluate" to use the running statistics of BatchNorm layers.
+        Views in one pass through the network, which bounds the memory. Default: by the network's activations.
+    settings
+        Any field of `augury.config.learn.EvidenceConfig`, whose defaults are those of `augury.learn`:
+        structure="kron", delta=0.1, evidence_images=500, eta_steps=8, ...
     """
 
+    @synonyms
     def __init__(
         self,
         model: OrbitAverage,
         N: int,
         task: str = "classification",
         *,
-        structure: str = "kron",
-        output: str = "mc",
-        prior: str = "scalar",
-        positions: str = "reduce",
-        only: Sequence[str] | None = None,
-        delta: float = 0.1,
-        delta_rate: float = 0.05,
-        delta_steps: int = 10,
-        eta_rate: float = 0.1,
-        eta_steps: int = 8,
-        images: int = 1000,
-        eta_images: int = 125,
         samples: int | None = None,
+        only: Sequence[str] | None = None,
         chunk: int | None = None,
-        batchnorm: str = "refuse",
+        **settings: Any,
     ) -> None:
-        if not delta > 0:
-            raise InputError(f"delta must be a positive prior precision; got {delta}.")
-        self.model, self.N, self.samples, self.batchnorm = model, N, samples, batchnorm
+        self.settings = config = EvidenceConfig.of(**settings)
+        self.model, self.N, self.samples, self.chunk = model, N, samples, chunk
         self.likelihood = LIKELIHOODS[task]()
-        self.laplace = Laplace(model, self.likelihood, structure, output, prior, positions, only)
+        self.laplace = Laplace(
+            model, self.likelihood, config.structure, config.output, config.prior, config.positions, only
+        )
         self.log_delta = nn.Parameter(
-            torch.full((self.laplace.structure.n_delta,), delta, dtype=torch.float64).log()
+            torch.full((self.laplace.structure.n_delta,), config.delta, dtype=torch.float64).log()
         )
-        self.images, self.eta_images, self.eta_steps, self.delta_steps = (
-            images,
-            eta_images,
-            eta_steps,
-            delta_steps,
-        )
-        self.chunk = chunk
         self.eta = [p for p in model.transform.parameters() if p.requires_grad and p.numel()]
-        self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=eta_rate)
+        self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=config.eta_rate)
         closed_form = [self.log_delta, *self.likelihood.parameters()]
-        self.delta_optimizer = torch.optim.Adam(closed_form, lr=delta_rate)
+        self.delta_optimizer = torch.optim.Adam(closed_form, lr=config.delta_rate)
 
     @property
     def delta(self) -> Float[Tensor, " L"]:
@@ -134,13 +121,14 @@ class Evidence:
                 if p.grad is not None:
                     p.grad.add_(p, alpha=float(d) / self.N)
 
-    def step(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> dict[str, float]:
+    def step(self, batches: Data, rng: torch.Generator) -> dict[str, float]:
         """Climb once: factors, prior and noise, widths.
 
         Parameters
         ----------
         batches
-            The training data in random order; only as many batches are taken as are needed.
+            The training data: pairs (inputs, labels) batch by batch in random order, as a `DataLoader` gives them,
+            of which only as many are taken as are needed; or a map-style `torch.utils.data.Dataset`.
         rng
             Where the noise comes from.
 
@@ -149,10 +137,10 @@ class Evidence:
         dict
             The log evidence before the widths moved, and the mean prior precision.
         """
-        x, y = some_of(batches, self.images)
-        with evaluating(self.model.net, self.batchnorm):
+        x, y = some_of(_pairs(batches, self.model, rng), self.settings.evidence_images)
+        with evaluating(self.model.net, self.settings.batchnorm):
             fit = self._fit(x, y, rng)
-            for _ in range(self.delta_steps):
+            for _ in range(self.settings.delta_steps):
                 self.delta_optimizer.zero_grad()
                 (-self.laplace.log_evidence(fit, self.log_delta.exp())).backward()
                 self.delta_optimizer.step()
@@ -161,13 +149,13 @@ class Evidence:
             self._climb_eta(x, y, fit, rng)
         return {"log_evidence": log_evidence, "delta": float(self.delta.mean())}
 
-    def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
+    def value(self, batches: Data, rng: torch.Generator) -> float:
         """Return the log evidence over all the data given, nothing moved.
 
         Parameters
         ----------
         batches
-            The training data.
+            The training data, as for `step`.
         rng
             Where the noise comes from.
 
@@ -176,8 +164,8 @@ class Evidence:
         float
             log p(D).
         """
-        parts = (part for x, y in batches for part in self._chunks(x, y))
-        with evaluating(self.model.net, self.batchnorm):
+        parts = (part for x, y in _pairs(batches, self.model) for part in self._chunks(x, y))
+        with evaluating(self.model.net, self.settings.batchnorm):
             fit = self.laplace.fit(parts, _seeds(rng), self.samples, gradients=False)
             with torch.no_grad():
                 return float(self.laplace.log_evidence(fit, self.delta))
@@ -197,36 +185,61 @@ class Evidence:
         list
             One gradient per parameter of the transformation.
         """
-        with evaluating(self.model.net, self.batchnorm):
+        with evaluating(self.model.net, self.settings.batchnorm):
             fit = self.laplace.fit(self._chunks(x, y), lambda k: seed + k, self.samples, self.N)
             frozen = self.laplace.preconditioner(fit, self.delta)
             grads = self.laplace.gradient(self._chunks(x, y), frozen, lambda k: seed + k, self.samples)
         return [g * (self.N / len(x)) for g in grads]
 
-    def state(self) -> dict[str, Tensor]:
-        """Return what changes here and belongs in a checkpoint, the optimisers and the likelihood aside.
+    def state_dict(self) -> dict[str, Any]:
+        """Return prior precision, noise and optimisers; weights and widths are in the model's own state_dict.
 
         Returns
         -------
         dict
-            log delta.
+            What `load_state_dict` takes.
         """
-        return {"log_delta": self.log_delta.detach().clone()}
+        return {
+            "log_delta": self.log_delta.detach().clone(),
+            "likelihood": {name: value.clone() for name, value in self.likelihood.state_dict().items()},
+            "eta_optimizer": self.eta_optimizer.state_dict(),
+            "delta_optimizer": self.delta_optimizer.state_dict(),
+        }
 
-    @torch.no_grad()
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave.
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; with the model's state and the same noise, training resumes bit for bit.
 
         Parameters
         ----------
         state
-            Tensors by name.
+            The dictionary.
         """
-        self.log_delta.copy_(state["log_delta"])
+        with torch.no_grad():
+            self.log_delta.copy_(state["log_delta"])
+        self.likelihood.load_state_dict(state["likelihood"])
+        self.eta_optimizer.load_state_dict(state["eta_optimizer"])
+        self.delta_optimizer.load_state_dict(state["delta_optimizer"])
+
+    def to(self, *args: Any, **kwargs: Any) -> "Evidence":
+        """Move the model and the optimiser of its widths; prior precision and noise stay in float64 on the CPU.
+
+        Parameters
+        ----------
+        args, kwargs
+            As for `torch.nn.Module.to`: a device, a dtype, or both.
+
+        Returns
+        -------
+        Evidence
+            Itself.
+        """
+        self.model.to(*args, **kwargs)
+        self.eta_optimizer.load_state_dict(self.eta_optimizer.state_dict())  # moves its state to the widths
+        return self
 
     def _chunks(self, x: Tensor, y: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
         self.chunk = self.chunk or rows_per_pass(self.model.net, x[:1])
-        images = max(1, self.chunk // (self.samples or self.model.S_train))
+        images = max(1, self.chunk // (self.samples or self.model.samples))
         return zip(x.split(images), y.split(images), strict=True)
 
     def _fit(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Fit:
@@ -237,8 +250,9 @@ class Evidence:
             return
         frozen = self.laplace.preconditioner(fit, self.delta)
         start = [p.detach().clone() for p in self.eta]
-        parts = zip(x.split(self.eta_images), y.split(self.eta_images), strict=True)
-        for part_x, part_y in islice(cycle(list(parts)), self.eta_steps):
+        n, steps = self.settings.eta_images, self.settings.eta_steps
+        parts = list(zip(x.split(n), y.split(n), strict=True))
+        for part_x, part_y in islice(cycle(parts), steps):
             grads = self.laplace.gradient(self._chunks(part_x, part_y), frozen, _seeds(rng), self.samples)
             for p, g in zip(self.eta, grads, strict=True):
                 p.grad = -g * (self.N / len(part_x))
@@ -255,30 +269,26 @@ class Evidence:
 class NtkEvidence:
     """The stochastic bound of a network in training, and the optimiser that climbs it."""
 
+    @synonyms
     def __init__(
         self,
         model: OrbitAverage,
         N: int,
         task: str = "classification",
         *,
-        delta: float = 0.1,
-        eta_rate: float = 0.1,
-        eta_steps: int = 8,
-        eta_images: int = 64,
         samples: int | None = None,
-        batchnorm: str = "refuse",
+        **settings: Any,
     ) -> None:
-        if not delta > 0:
-            raise InputError(f"delta must be a positive prior precision; got {delta}.")
-        self.model, self.N, self.samples, self.batchnorm = model, N, samples, batchnorm
+        self.settings = config = EvidenceConfig.of(**settings)
+        self.model, self.N, self.samples = model, N, samples
         self.likelihood = LIKELIHOODS[task]()
         self.bound = NtkBound(model, self.likelihood)
-        self.delta = torch.full((self.bound.n_delta,), delta, dtype=torch.float64)
-        self.eta_steps, self.eta_images = eta_steps, eta_images
+        self.delta = torch.full((self.bound.n_delta,), config.delta, dtype=torch.float64)
         self.eta = [p for p in model.transform.parameters() if p.requires_grad and p.numel()]
         self.noise = list(self.likelihood.parameters())
-        self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=eta_rate)
-        self.delta_optimizer = torch.optim.Adam(self.noise or [nn.Parameter(torch.zeros(0))], lr=eta_rate)
+        nothing = [nn.Parameter(torch.zeros(0))]
+        self.eta_optimizer = torch.optim.Adam(self.eta or nothing, lr=config.eta_rate)
+        self.delta_optimizer = torch.optim.Adam(self.noise or nothing, lr=config.eta_rate)
 
     @torch.no_grad()
     def add_prior_gradient(self) -> None:
@@ -287,13 +297,14 @@ class NtkEvidence:
             if p.grad is not None:
                 p.grad.add_(p, alpha=float(self.delta[0]) / self.N)
 
-    def step(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> dict[str, float]:
+    def step(self, batches: Data, rng: torch.Generator) -> dict[str, float]:
         """Climb once: several steps on the widths (and on the noise of a regression), each from one group."""
-        x, y = some_of(batches, self.eta_steps * self.eta_images)
-        groups = list(zip(x.split(self.eta_images), y.split(self.eta_images), strict=True))
+        n, steps = self.settings.eta_images, self.settings.eta_steps
+        x, y = some_of(_pairs(batches, self.model, rng), n * steps)
+        groups = list(zip(x.split(n), y.split(n), strict=True))
         learned, values = [*self.eta, *self.noise], []
-        with evaluating(self.model.net, self.batchnorm):
-            for group_x, group_y in islice(cycle(groups), self.eta_steps):
+        with evaluating(self.model.net, self.settings.batchnorm):
+            for group_x, group_y in islice(cycle(groups), steps):
                 value = self.bound.objective(group_x, group_y, self.delta, self.N, _seed(rng), self.samples)
                 values.append(value.item())
                 if not learned:
@@ -305,11 +316,12 @@ class NtkEvidence:
                 self.model.transform.project_()
         return {"log_evidence": sum(values) / len(values), "delta": float(self.delta[0])}
 
-    def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
+    def value(self, batches: Data, rng: torch.Generator) -> float:
         """Return the bound over all the data given, in groups, one output for each."""
-        start, n = _seed(rng), self.eta_images
-        groups = (part for x, y in batches for part in zip(x.split(n), y.split(n), strict=True))
-        with evaluating(self.model.net, self.batchnorm), torch.no_grad():
+        start, n = _seed(rng), self.settings.eta_images
+        pairs = _pairs(batches, self.model)
+        groups = (part for x, y in pairs for part in zip(x.split(n), y.split(n), strict=True))
+        with evaluating(self.model.net, self.settings.batchnorm), torch.no_grad():
             bound = self.bound.lower_bound(
                 groups, self.delta, lambda k: start + k, self.samples, every_output=False
             )
@@ -317,24 +329,13 @@ class NtkEvidence:
 
     def gradient(self, x: Float[Tensor, "B ..."], y: Tensor, seed: int) -> list[Tensor]:
         """Return the gradient of the bound in the widths from a sample of the data, scaled up to N."""
-        groups = zip(x.split(self.eta_images), y.split(self.eta_images), strict=True)
-        with evaluating(self.model.net, self.batchnorm):
+        groups = zip(x.split(self.settings.eta_images), y.split(self.settings.eta_images), strict=True)
+        with evaluating(self.model.net, self.settings.batchnorm):
             grads = self.bound.gradient(groups, self.delta, lambda k: seed + k, self.samples)
         return [g * (self.N / len(x)) for g in grads]
 
-    def state(self) -> dict[str, Tensor]:
-        """Return nothing: the prior precision does not change."""
-        return {}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take nothing back."""
-
 
 AnyEvidence = Evidence | NtkEvidence
-
-
-TRUST = 0.8
-"""How far a width may go on one set of factors: beyond, they no longer describe the network's curvature."""
 
 
 def some_of(batches: Iterable[tuple[Tensor, Tensor]], n: int) -> tuple[Tensor, Tensor]:
@@ -345,6 +346,31 @@ def some_of(batches: Iterable[tuple[Tensor, Tensor]], n: int) -> tuple[Tensor, T
         if sum(len(x) for x, _ in taken) >= n:
             break
     return torch.cat([x for x, _ in taken])[:n], torch.cat([y for _, y in taken])[:n]
+
+
+def _pairs(
+    data: Data, model: nn.Module, rng: torch.Generator | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give batches of tensors on the model's device; a data set is shuffled if there is a generator."""
+    if isinstance(data, Dataset):
+        shuffle = rng is not None and not isinstance(data, IterableDataset)
+        data = DataLoader(data, BATCH, shuffle=shuffle, generator=generator(_seed(rng)) if rng else None)
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    for batch in data:
+        pair = tuple(batch) if isinstance(batch, tuple | list) else ()
+        if len(pair) != 2 or not all(isinstance(part, Tensor) for part in pair):
+            raise InputError(
+                f"a batch must be a pair (inputs, labels) of tensors; got {_described(batch)}. Make pairs of them: "
+                f"((batch['x'], batch['y']) for batch in loader), or a collate_fn that does."
+            )
+        yield pair[0].to(device), pair[1].to(device)
+
+
+def _described(batch: object) -> str:
+    if isinstance(batch, Mapping):
+        return f"a dictionary with {', '.join(map(str, batch))}"
+    parts = f" of {len(batch)}" if isinstance(batch, tuple | list) else ""
+    return f"{type(batch).__name__}{parts}"
 
 
 def _seeds(rng: torch.Generator) -> Callable[[int], int]:

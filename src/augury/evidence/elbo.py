@@ -45,7 +45,7 @@ class Elbo:
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> Float[Tensor, ""]:
         """Return an unbiased estimate of the bound from a mini-batch."""
-        eps = self.model.noise(len(x), self.model.S_train, rng).to(x)
+        eps = self.model.noise(len(x), self.model.samples, rng).to(x)
         phi = self.model.mean_features(x, eps)
         return self.log_likelihood(phi, y, rng) * (self.N / len(x)) - self.posterior.kl()
 
@@ -53,7 +53,7 @@ class Elbo:
     def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
         total, n = 0.0, 0
         for x, y in batches:
-            eps = self.model.noise(len(x), self.model.S_eval, rng).to(x)
+            eps = self.model.noise(len(x), self.model.samples_eval, rng).to(x)
             total += float(self.log_likelihood(self.model.mean_features(x, eps), y, rng))
             n += len(x)
         return total * self.N / n - float(self.posterior.kl())

@@ -167,7 +167,7 @@ class Laplace:
         """
         rng = generator(seed, x.device)
         tape = record(
-            self.model.net, self.model.views(x, rng, S), S or self.model.S_train, self.structure.layers
+            self.model.net, self.model.views(x, rng, S), S or self.model.samples, self.structure.layers
         )
         total = inner(self.structure.inputs(tape), preconditioner)
         for column in self.likelihood.columns(tape.f, y, self.output, rng):
@@ -195,7 +195,7 @@ class Laplace:
         rng = generator(seed, x.device)
         with torch.no_grad():
             views = self.model.views(x, rng, S)
-        tape = record(self.model.net, views, S or self.model.S_train, self.structure.layers)
+        tape = record(self.model.net, views, S or self.model.samples, self.structure.layers)
         self.likelihood.check(tape.f, y)
         with torch.no_grad():
             columns = list(self.likelihood.columns(tape.f.detach(), y, self.output, rng))

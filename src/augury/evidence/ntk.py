@@ -192,7 +192,7 @@ class NtkBound:
     ) -> Tensor:
         refuse_dropout(self.model.net)
         refuse_batch_coupling(self.model.net)
-        S = S or self.model.S_train
+        S = S or self.model.samples
         rng = generator(seed, x.device)
         with torch.set_grad_enabled(graph):
             views = self.model.views(x, rng, S)

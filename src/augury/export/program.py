@@ -30,8 +30,8 @@ class FrozenOrbit(nn.Module):
 
     def __init__(self, model: OrbitAverage) -> None:
         super().__init__()
-        self.net, self.S = model.net, model.S_eval
-        eps = model.transform.noise(1, model.S_eval, generator(model.seed))[0]
+        self.net, self.S = model.net, model.samples_eval
+        eps = model.transform.noise(1, model.samples_eval, generator(model.seed))[0]
         self.views = frozen(model.transform, eps)
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:

@@ -1,41 +1,63 @@
-"""Augury with the manners of scikit-learn: `fit`, `predict`, `score`; what was learned ends in an underscore.
+"""`augury.learn` behind scikit-learn's interface: `fit`, `predict`, `score`; learned attributes end in an underscore.
 
-scikit-learn itself is not needed. Where it is there, these classes take part in its searches, cross-validation and
-pipelines: parameters are what the constructor took, unchanged, and fitting twice starts anew each time.
-
-`InvariantClassifier`: classification with the manners of scikit-learn.
-
-`InvariantRegressor`: regression with the manners of scikit-learn.
+Where scikit-learn is installed these classes inherit from its own, and take part in searches, cross-validation and
+pipelines. Parameters are what the constructor took, unchanged; fitting again starts anew.
 """
 
-import inspect
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from augury.config.learn import DEFAULT_METHOD
-from augury.core.errors import InputError, choose
+from augury.config.synonyms import synonyms
+from augury.core.errors import InputError
 from augury.data.arrays import as_array, to_inputs
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.learn import learn
+from augury.records.results import Invariance
 from augury.training.evaluate import outputs_of
 from augury.training.progress import Progress
 from augury.transforms.base import Transform
 
-E = TypeVar("E", bound="InvariantEstimator")
+if TYPE_CHECKING:  # scikit-learn has no types
+
+    class BaseEstimator:
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+
+    class ClassifierMixin: ...
+
+    class RegressorMixin: ...
+
+else:
+    try:
+        from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    except ImportError:
+        BaseEstimator, ClassifierMixin, RegressorMixin = (type(name, (), {}) for name in ("Base", "C", "R"))
 
 
-class InvariantEstimator:
+class InvariantEstimator(BaseEstimator):
     """What classifier and regressor share."""
 
     task: str
     """"classification" or "regression"."""
+    invariance_: Invariance
+    """What was learned, with intervals and verdicts."""
+    widths_: dict[str, float]
+    """The widths in their units."""
+    model_: nn.Module
+    """The trained model."""
+    metrics_: list[dict[str, Any]]
+    """A line for each epoch."""
+    n_features_in_: int
+    """Numbers in an input."""
 
+    @synonyms
     def __init__(
         self,
         model: str | nn.Module | None = None,
@@ -49,6 +71,7 @@ class InvariantEstimator:
         samples: int | None = None,
         samples_eval: int | None = None,
         batch: int | None = None,
+        rate: float | None = None,
         device: str = "cpu",
         seed: int = 0,
         settings: Mapping[str, Any] | None = None,
@@ -57,50 +80,16 @@ class InvariantEstimator:
         self.model, self.method = model, method
         self.generators, self.transform = generators, transform
         self.input_shape, self.kind = input_shape, kind
-        self.epochs, self.samples, self.samples_eval, self.batch = epochs, samples, samples_eval, batch
+        self.epochs, self.samples, self.samples_eval = epochs, samples, samples_eval
+        self.batch, self.rate = batch, rate
         self.device, self.seed = device, seed
         self.settings, self.callbacks = settings, callbacks
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self: E, **params: Any) -> E:
-        """Change parameters."""
-        for name, value in params.items():
-            setattr(self, choose(f"parameter of {type(self).__name__}", name, self._names()), value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        given = {n: v for n, v in self.get_params().items() if v is not defaults[n].default}
-        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in given.items())})"
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
-
-        classifies = self.task == "classification"
-        return Tags(
-            estimator_type="classifier" if classifies else "regressor",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags() if classifies else None,
-            regressor_tags=None if classifies else RegressorTags(),
-            input_tags=InputTags(three_d_array=True),
-            non_deterministic=False,
-        )
 
     def _fit(self, X: Any, y: Any) -> Dataset:
         x = self._shaped(as_array(X))
         data = load((x, y), task=self.task, kind=self.kind, test_fraction=0.0, seed=self.seed)
         own: dict[str, Any] = {"generators": None if self.generators is None else tuple(self.generators)}
-        own |= {name: getattr(self, name) for name in ("epochs", "samples", "samples_eval", "batch")}
+        own |= {name: getattr(self, name) for name in ("epochs", "samples", "samples_eval", "batch", "rate")}
         learned = learn(
             data,
             deepcopy(self.model),
@@ -144,7 +133,7 @@ class InvariantEstimator:
         return outputs_of(self.model_, x)
 
 
-class InvariantClassifier(InvariantEstimator):
+class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     """A classifier that learns which transformations leave the labels alone, and is invariant to them.
 
     After `fit`: `widths_` (in degrees, pixels, factors), `invariance_` (with intervals and verdicts), `model_`,
@@ -152,13 +141,19 @@ class InvariantClassifier(InvariantEstimator):
 
     Parameters
     ----------
-    model, method, generators, transform, input_shape, kind
-        As for `InvariantEstimator`.
-    epochs, samples, samples_eval, batch, device, seed, settings, callbacks
-        As for `InvariantEstimator`.
+    model, method, generators, transform, epochs, samples, samples_eval, batch, rate, device, seed, callbacks
+        As for `augury.learn`; a copy of a model of your own is trained.
+    input_shape
+        Shape of one input, if X holds rows of numbers.
+    kind
+        Kind of the data: "image", "signal", ... Default: inferred from the shape.
+    settings
+        Further settings for `augury.learn`.
     """
 
     task = "classification"
+    classes_: np.ndarray
+    """The labels, sorted."""
 
     def fit(self, X: Any, y: Any) -> "InvariantClassifier":
         """Learn widths and weights.
@@ -181,71 +176,27 @@ class InvariantClassifier(InvariantEstimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the logits.
-
-        Parameters
-        ----------
-        X
-            Inputs.
-
-        Returns
-        -------
-        np.ndarray
-            [N, classes].
-        """
+        """Return the logits [N, classes]."""
         logits: np.ndarray = self._outputs(X).numpy()
         return logits
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of every class.
-
-        Parameters
-        ----------
-        X
-            Inputs.
-
-        Returns
-        -------
-        np.ndarray
-            [N, classes], in the order of `classes_`.
-        """
+        """Return the probability of every class [N, classes], in the order of `classes_`."""
         probabilities: np.ndarray = self._outputs(X).double().softmax(1).numpy()
         return probabilities
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the likeliest class.
-
-        Parameters
-        ----------
-        X
-            Inputs.
-
-        Returns
-        -------
-        np.ndarray
-            Labels as they were given to `fit`.
-        """
+        """Return the most probable class [N], as the labels were given to `fit`."""
         which = self._outputs(X).argmax(1).numpy()
-        found: np.ndarray = self.classes_[which]
-        return found
+        labels: np.ndarray = self.classes_[which]
+        return labels
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of right answers.
-
-        Parameters
-        ----------
-        X, y
-            Inputs and their labels.
-
-        Returns
-        -------
-        float
-            From 0 to 1.
-        """
+        """Return the accuracy."""
         return float(np.mean(self.predict(X) == as_array(y).ravel()))
 
 
-class InvariantRegressor(InvariantEstimator):
+class InvariantRegressor(RegressorMixin, InvariantEstimator):
     """A regressor that learns which transformations leave the targets alone, and is invariant to them.
 
     Targets are taken as they are: bring them to a size near 1. After `fit`: `widths_`, `invariance_`, `model_`,
@@ -253,10 +204,10 @@ class InvariantRegressor(InvariantEstimator):
 
     Parameters
     ----------
-    model, method, generators, transform, input_shape, kind
-        As for `InvariantEstimator`.
-    epochs, samples, samples_eval, batch, device, seed, settings, callbacks
-        As for `InvariantEstimator`.
+    model, method, generators, transform, epochs, samples, samples_eval, batch, rate, device, seed, callbacks
+        As for `augury.learn`.
+    input_shape, kind, settings
+        As for `InvariantClassifier`.
     """
 
     task = "regression"
@@ -282,34 +233,12 @@ class InvariantRegressor(InvariantEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted targets.
-
-        Parameters
-        ----------
-        X
-            Inputs.
-
-        Returns
-        -------
-        np.ndarray
-            [N] or [N, D], as the targets were given to `fit`.
-        """
+        """Return the predicted targets [N] or [N, D], as they were given to `fit`."""
         found: np.ndarray = self._outputs(X).numpy()
         return found[:, 0] if self._flat else found
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the coefficient of determination R^2.
-
-        Parameters
-        ----------
-        X, y
-            Inputs and their targets.
-
-        Returns
-        -------
-        float
-            1 for perfect predictions, 0 for those of the mean, averaged over targets.
-        """
+        """Return the coefficient of determination R^2, averaged over targets."""
         truth = as_array(y).astype(np.float64).reshape(len(as_array(y)), -1)
         residual = ((truth - self.predict(X).reshape(truth.shape)) ** 2).sum(0)
         total = ((truth - truth.mean(0)) ** 2).sum(0)

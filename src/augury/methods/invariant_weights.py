@@ -84,7 +84,7 @@ class InvariantWeights(Learner):
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         """Average the features of a batch over the orbit; take one step on whatever Adam moves."""
         with torch.set_grad_enabled(bool(self.trained)):
-            eps = self._noise(x, self.model.S_train, rng)
+            eps = self._noise(x, self.model.samples, rng)
             phi = self.model.mean_features(x, eps)
             loss = -self._log_likelihood(phi, y, rng) / len(x)
             if self.weights is None:
@@ -110,7 +110,7 @@ class InvariantWeights(Learner):
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
         """Fit q to the features of the epoch, then take one step on the widths."""
         if self.natural is not None:
-            self._fit(batches, self.model.S_train, self.config.posterior_steps, rng)
+            self._fit(batches, self.model.samples, self.config.posterior_steps, rng)
         elif self.bound is not None and self.config.delta_steps > 0:
             self.bound.posterior.fit_prior_()
         moves = self.widths is not None and self.config.burn_in < epoch < self.config.epochs
@@ -140,7 +140,7 @@ class InvariantWeights(Learner):
         """Return the log-likelihood of q's own views, scaled up to N; leave its gradient, as a loss, in the widths."""
         eta, total, n = list(self.model.transform.parameters()), 0.0, 0
         sums = [torch.zeros_like(p) for p in eta]
-        views = self.views or ((x, y, self._noise(x, self.model.S_train, rng)) for x, y in batches(rng))
+        views = self.views or ((x, y, self._noise(x, self.model.samples, rng)) for x, y in batches(rng))
         for x, y, eps in views:
             with torch.set_grad_enabled(with_gradient):
                 value = self._log_likelihood(self.model.mean_features(x, eps), y, rng)
@@ -173,7 +173,7 @@ class InvariantWeights(Learner):
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Fit q once more with the views of evaluation; give every width its interval and verdict."""
         if self.natural is not None:
-            self._fit(batches, self.model.S_eval, FINAL_STEPS, rng)
+            self._fit(batches, self.model.samples_eval, FINAL_STEPS, rng)
         if self.bound is None:
             return Findings(widths_of(self.transform, "undecided"))
         value = self.bound.value(batches(), rng)

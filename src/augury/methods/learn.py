@@ -1,6 +1,7 @@
 """`augury.learn`: from data, a network and the name of a method to what was learned."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -8,17 +9,20 @@ from typing import Any
 
 from torch import nn
 
-from augury.config.learn import DEFAULT_METHOD, LearnConfig
+from augury.config.learn import DEFAULT_METHOD, EVALUATED, EVALUATIONS, LearnConfig
+from augury.config.synonyms import synonyms
+from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, prepare
 from augury.models.orbit import OrbitAverage
 from augury.models.shallow import ShallowOrbit
 from augury.models.weight_tied import WeightTied
 from augury.records.results import Invariance
-from augury.training.exhibit import write_exhibits
+from augury.report.page import write_report
+from augury.training.exhibit import write_beside, write_exhibits
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, together
-from augury.training.run_folder import RunFolder, open_run
+from augury.training.run_folder import BASELINE, RunFolder, open_run
 from augury.training.saved_model import Recipe, save_model
 from augury.transforms.base import Transform
 
@@ -38,9 +42,14 @@ class Learned:
     config: LearnConfig
     """The settings, with everything filled in."""
     transform: Transform | None = None
-    """The distribution over transformations, learned or given, where the method has one."""
+    """The distribution over transformations, learned or given, if the method has one."""
+    baseline: "Learned | None" = None
+    """The plain network that was trained for comparison, if it was asked for."""
+    report: Path | None = None
+    """The report of the run's folder, if there is a folder."""
 
 
+@synonyms
 def learn(
     data: Any,
     model: str | nn.Module | None = None,
@@ -50,6 +59,7 @@ def learn(
     run: str | Path | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    baseline: bool = False,
     callbacks: Progress | Sequence[Progress] = (),
     **settings: Any,
 ) -> Learned:
@@ -58,41 +68,84 @@ def learn(
     Parameters
     ----------
     data
-        A `Dataset`, or anything that `augury.data.load.load` reads: a name, a folder, an .npz, arrays.
+        A `Dataset`, or anything that `augury.load` reads: a name, a folder, an .npz, arrays, a map-style torch
+        data set. Of a `DataLoader` the data set and the batch size are taken.
     model
-        A network's name, or a module of your own (trained in place); chosen by the kind of data unless told.
+        A network's name, or a module of your own (trained in place). Default: inferred from the kind of data.
     method
         A key of `augury.methods.registry.METHODS`.
     transform
-        A transformation of your own; made from the setting `generators` unless told.
+        A transformation of your own. Default: made from the setting `generators`.
     run
-        Folder for settings, metrics, checkpoints, the model and what was learned; nothing is written without.
+        Folder for settings, metrics, checkpoints, the model, what was learned and its report. If omitted,
+        nothing is written. With a folder, the test set is scored eight times on the way (`evaluate_every`).
     overwrite
-        Replace a run that stands in the folder.
+        Replace the run in the folder.
     resume
-        Continue a run that stands in the folder, to the bits it would have reached.
+        Continue the run in the folder; it resumes bit for bit.
+    baseline
+        Also train the same network without any invariance, for comparison; its files go to run/baseline.
     callbacks
-        Whoever watches, one or several: told of every step and every epoch, in this order.
+        One or several, notified of every step and every epoch, in this order.
     settings
-        Any field of `LearnConfig`: epochs=100, samples=20, generators=("rotation",), ...
+        Any field of `augury.config.learn.LearnConfig`: epochs=100, samples=20, generators=("rotation",), ...
+        Common synonyms are understood: lr, batch_size, n_samples, max_epochs, random_state, ...
 
     Returns
     -------
     Learned
         What was learned, and the trained model.
     """
+    if baseline and method == "plain":
+        raise InputError("method 'plain' is the baseline itself; take another method, or baseline=False.")
+    folder, watcher = None if run is None else Path(run), together(callbacks)
+    untrained = deepcopy(model) if baseline else None
+    learned, data = _train(data, model, method, transform, settings, folder, overwrite, resume, watcher)
+    if baseline:
+        shared = learned.config.shared()
+        name = shared.pop("model")
+        net = untrained if isinstance(untrained, nn.Module) else name
+        own = transform if learned.config.generators is None else None
+        place = None if folder is None else folder / BASELINE
+        watcher = watcher.for_baseline()
+        plain, _ = _train(data, net, "plain", own, shared, place, overwrite, resume, watcher)
+        if folder is not None and learned.transform is not None:
+            write_beside(folder, "plain", plain.model, learned.transform, data)
+        with_evidence = replace(learned.invariance, log_evidence_without=plain.invariance.log_evidence)
+        if folder is not None:
+            RunFolder(folder).write_invariance(with_evidence)
+        learned = replace(learned, invariance=with_evidence, baseline=plain)
+    return learned if folder is None else replace(learned, report=write_report(folder))
+
+
+def _train(
+    data: Any,
+    model: str | nn.Module | None,
+    method: str,
+    transform: Transform | None,
+    settings: dict[str, Any],
+    run: Path | None,
+    overwrite: bool,
+    resume: bool,
+    watcher: Progress,
+) -> tuple[Learned, Dataset]:
+    """Train one network, and leave everything but the report in its folder."""
     ready = prepare(data, model, method, transform, settings)
     dataset, config, learner = ready.data, ready.config, ready.learner
     folder = None
     if run is not None:
-        folder = open_run(Path(run), _asked(dataset, config), overwrite=overwrite, resume=resume)
-    result = fit(learner, dataset, config, folder, together(callbacks))
+        if "evaluate_every" not in settings:
+            every, images = -(-config.epochs // EVALUATIONS), config.evaluate_images or EVALUATED
+            config = replace(config, evaluate_every=every, evaluate_images=images)
+        folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
+    result = fit(learner, dataset, config, folder, watcher)
     invariance = _invariance(dataset, config, result, folder)
     if folder is not None:
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
         write_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
-    return Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
+    learned = Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
+    return learned, dataset
 
 
 def _asked(data: Dataset, config: LearnConfig) -> dict[str, Any]:

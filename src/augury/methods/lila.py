@@ -1,19 +1,14 @@
-"""What methods with a prior share: weights by their posterior mode, and now and then a step up the evidence.
-
-LILA: learn invariances by the differentiable Laplace marginal likelihood (paper A, Eqs. 8-16).
+"""LILA: learn invariances by the differentiable Laplace marginal likelihood (paper A, Eqs. 8-16).
 
 every step            theta down  1/B sum_b -log p(y_b | f_hat(x_b)) + delta |theta|^2 / 2N,   eta held fixed
 every few epochs      factors of the curvature from a sample of the data;
-delta (and sigma in regression) up the evidence, in closed form;
-eta up the evidence, several mini-batch steps on the same factors
+                      delta (and sigma in regression) up the evidence, in closed form;
+                      eta up the evidence, several mini-batch steps on the same factors
 in the end            the epoch with the best evidence; each width with an interval and a verdict
 
-The ablation of paper A's related work: the marginal likelihood of the last layer only (Schwoebel et al., 2022).
-
-The same steps as LILA, with a posterior over the last layer's weights alone; every other weight is a point. Cheap, and
-known to fail where the features below can absorb what the evidence should decide.
-
-From the settings of a run to its evidence.
+`LastLayer` is the ablation of paper A's related work (Schwoebel et al., 2022): a posterior over the last layer alone,
+every other weight a point. It is cheap, and known to fail where the features below can absorb what the evidence should
+decide.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +29,7 @@ from augury.transforms.base import Transform
 
 
 class WithEvidence(Learner):
-    """Keeps the books of a learner whose prior, and whatever else `evidence` moves, is learned by the evidence."""
+    """Weights by their posterior mode, and from time to time a step up the evidence."""
 
     config: LearnConfig
     """The settings."""
@@ -43,7 +38,7 @@ class WithEvidence(Learner):
     cosines: list[Cosine]
     """For every optimiser that has a schedule."""
     evidence: AnyEvidence | None
-    """None where nothing Bayesian is done."""
+    """None for a fixed weight decay in place of the prior."""
 
     def take_step(self, loss: Tensor) -> float:
         """Take one step on the weights, down the loss and the prior."""
@@ -79,13 +74,16 @@ class WithEvidence(Learner):
         return {"model": self.model, **likelihood}
 
     def extra_state(self) -> dict[str, Tensor]:
-        """Return the prior precision, where it is learned."""
-        return {} if self.evidence is None else self.evidence.state()
+        """Return the prior precision, if it is learned."""
+        if not isinstance(self.evidence, Evidence):
+            return {}
+        return {"log_delta": self.evidence.log_delta.detach().clone()}
 
+    @torch.no_grad()
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take the prior precision back."""
-        if self.evidence is not None:
-            self.evidence.load_state(state)
+        """Restore the prior precision."""
+        if isinstance(self.evidence, Evidence):
+            self.evidence.log_delta.copy_(state["log_delta"])
 
 
 class Lila(WithEvidence):
@@ -148,38 +146,9 @@ def make_evidence(
     model: OrbitAverage, config: LearnConfig, task: str, N: int, only: Sequence[str] | None = None
 ) -> AnyEvidence:
     """Return the evidence that the settings describe."""
-    if config.evidence == "ntk":
-        if only is not None:
-            raise InputError(
-                "evidence='ntk' has no last-layer form; take evidence='laplace' with this method."
-            )
-        return NtkEvidence(
-            model,
-            N,
-            task,
-            delta=config.delta,
-            eta_rate=config.eta_rate,
-            eta_steps=config.eta_steps,
-            eta_images=config.eta_images,
-            samples=config.evidence_samples or None,
-            batchnorm=config.batchnorm,
-        )
-    return Evidence(
-        model,
-        N,
-        task,
-        structure=config.structure,
-        output=config.output,
-        prior=config.prior,
-        positions=config.positions,
-        only=only,
-        delta=config.delta,
-        delta_rate=config.delta_rate,
-        delta_steps=config.delta_steps,
-        eta_rate=config.eta_rate,
-        eta_steps=config.eta_steps,
-        images=config.evidence_images,
-        eta_images=config.eta_images,
-        samples=config.evidence_samples or None,
-        batchnorm=config.batchnorm,
-    )
+    samples = config.evidence_samples or None
+    if config.evidence != "ntk":
+        return Evidence(model, N, task, samples=samples, only=only, **config.for_evidence())
+    if only is not None:
+        raise InputError("evidence='ntk' has no last-layer form; take evidence='laplace' with this method.")
+    return NtkEvidence(model, N, task, samples=samples, **config.for_evidence())

@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
 from augury.config.learn import METHOD_DEFAULTS, LearnConfig, method_name
+from augury.config.synonyms import renamed
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.methods.registry import build as build_learner
@@ -56,6 +58,9 @@ def prepare(
     settings: dict[str, Any],
 ) -> Prepared:
     """Read the data, fill in the settings, build network and learner; raise whatever does not fit."""
+    if isinstance(data, DataLoader):
+        settings = {"batch": data.batch_size or LearnConfig.batch, **renamed(settings)}
+        data = data.dataset
     dataset = data if isinstance(data, Dataset) else _read(data)
     check_size(dataset)
     config = _config(dataset, model, method, transform, settings)

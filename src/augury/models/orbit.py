@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from augury.config.learn import LearnConfig
+from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.base import Transform
@@ -22,7 +24,7 @@ class OrbitAverage(nn.Module):
         Any network f.
     transform
         The distribution over transformations, with its widths eta.
-    S_train, S_eval
+    samples, samples_eval
         Views per input while training and while evaluating.
     chunk
         Largest number of views in one forward pass while evaluating: it bounds the memory.
@@ -30,26 +32,27 @@ class OrbitAverage(nn.Module):
         Seed of the noise in evaluation mode.
     """
 
+    @synonyms
     def __init__(
         self,
         net: nn.Module,
         transform: Transform,
-        S_train: int = 20,
-        S_eval: int = 20,
+        samples: int = LearnConfig.samples,
+        samples_eval: int = LearnConfig.samples_eval,
         chunk: int = 8192,
         seed: int = 0,
     ) -> None:
         super().__init__()
-        for name, value in (("S_train", S_train), ("S_eval", S_eval), ("chunk", chunk)):
+        for name, value in (("samples", samples), ("samples_eval", samples_eval), ("chunk", chunk)):
             if value < 1:
                 raise InputError(
                     f"{name} must be at least 1; got {value}. One view per input is the smallest orbit."
                 )
         self.net = net
         self.transform = transform
-        self.S_train, self.S_eval, self.chunk, self.seed = S_train, S_eval, chunk, seed
+        self.samples, self.samples_eval, self.chunk, self.seed = samples, samples_eval, chunk, seed
 
-    def views(self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None) -> Tensor:
+    def views(self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None) -> Tensor:
         """Return S views of every input, folded into the batch axis.
 
         Parameters
@@ -58,18 +61,19 @@ class OrbitAverage(nn.Module):
             Inputs.
         rng
             Where the noise comes from.
-        S
-            Views per input; `S_train` unless told.
+        samples
+            S, views per input. Default: the model's `samples`.
 
         Returns
         -------
         Tensor
             The views [B * S, ...], those of one input side by side.
         """
-        return self.transform(x, self.S_train if S is None else S, rng).flatten(0, 1)
+        views: Tensor = self.transform(x, samples or self.samples, rng)
+        return views.flatten(0, 1)
 
     def average(
-        self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None
+        self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None
     ) -> Float[Tensor, "B D"]:
         """Return f_hat(x) with noise from `rng`, differentiable in the weights and in eta.
 
@@ -79,16 +83,16 @@ class OrbitAverage(nn.Module):
             Inputs.
         rng
             Where the noise comes from.
-        S
-            Views per input; `S_train` unless told.
+        samples
+            S, views per input. Default: the model's `samples`.
 
         Returns
         -------
         Tensor
             The mean of the network's outputs over the orbit.
         """
-        S = self.S_train if S is None else S
-        return self.net(self.views(x, rng, S)).unflatten(0, (len(x), S)).mean(1)
+        f: Tensor = self.net(self.views(x, rng, samples))
+        return f.unflatten(0, (len(x), -1)).mean(1)
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:
         """Return f_hat(x): fresh noise from torch's global generator in training mode, a fixed seed in evaluation.
@@ -106,8 +110,8 @@ class OrbitAverage(nn.Module):
         if self.training:
             return self.average(x, generator(int(torch.randint(2**62, ())), x.device))
         self.transform.check(x)
-        eps = self.transform.noise(1, self.S_eval, generator(self.seed, x.device)).to(x)
-        per_chunk = max(1, self.chunk // self.S_eval)
+        eps = self.transform.noise(1, self.samples_eval, generator(self.seed, x.device)).to(x)
+        per_chunk = max(1, self.chunk // self.samples_eval)
         return torch.cat([self._mean(part, eps.expand(len(part), -1, -1)) for part in x.split(per_chunk)])
 
     def _mean(self, x: Tensor, eps: Tensor) -> Tensor:

@@ -179,9 +179,14 @@ class ShallowOrbit(OrbitAverage):
     net: Shallow
 
     def __init__(
-        self, net: Shallow, transform: Transform, S_train: int = 16, S_eval: int = 32, side: str = "auto"
+        self,
+        net: Shallow,
+        transform: Transform,
+        samples: int = 16,
+        samples_eval: int = 32,
+        side: str = "auto",
     ) -> None:
-        super().__init__(net, transform, S_train, S_eval)
+        super().__init__(net, transform, samples, samples_eval)
         self.side = choose("side", side, SIDES)
         self.movable = isinstance(transform, Affine2d | AffineCoordinates)
         if side == "weight" and not self.movable:
@@ -212,11 +217,11 @@ class ShallowOrbit(OrbitAverage):
         return net.features(views.flatten(0, 1)).unflatten(0, (len(x), S)).mean(1)
 
     def average(
-        self, x: Float[Tensor, "B ..."], rng: torch.Generator, S: int | None = None
+        self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None
     ) -> Float[Tensor, "B D"]:
         self.transform.check(x)
-        S = self.S_train if S is None else S
-        outputs: Tensor = self.net.output(self.mean_features(x, self.noise(len(x), S, rng).to(x)))
+        eps = self.noise(len(x), samples or self.samples, rng).to(x)
+        outputs: Tensor = self.net.output(self.mean_features(x, eps))
         return outputs
 
     def _mean(self, x: Tensor, eps: Tensor) -> Tensor:

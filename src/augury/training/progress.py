@@ -51,8 +51,27 @@ class Progress:
             Its line of metrics: epoch, loss, widths in their units, log evidence where there is one, seconds.
         """
 
+    def stage(self, what: str) -> None:
+        """Learn that the epochs are done and something else begins.
+
+        Parameters
+        ----------
+        what
+            The intervals of the widths, or the scores on the test set.
+        """
+
     def stop(self) -> None:
         """Learn that the run has ended, well or not."""
+
+    def for_baseline(self) -> "Progress":
+        """Return what watches the baseline after this run: by default this object, started again.
+
+        Returns
+        -------
+        Progress
+            The callback of the baseline.
+        """
+        return self
 
 
 class Together(Progress):
@@ -76,11 +95,20 @@ class Together(Progress):
         for watcher in self.watchers:
             watcher.epoch(row)
 
+    def stage(self, what: str) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.stage(what)
+
     def stop(self) -> None:
         """Pass it on, to every one even if another fails."""
         with ExitStack() as stack:
             for watcher in reversed(self.watchers):
                 stack.callback(watcher.stop)
+
+    def for_baseline(self) -> Progress:
+        """Pass it on."""
+        return Together([watcher.for_baseline() for watcher in self.watchers])
 
 
 def together(watchers: Progress | Sequence[Any]) -> Progress:
@@ -130,6 +158,7 @@ class TensorBoard(Progress):
 
     def __init__(self, folder: str | Path, writer: Writer | None = None) -> None:
         self.writer = _summary_writer(folder) if writer is None else writer
+        self.folder = Path(folder) if writer is None else None
         self.steps, self.units = 0, dict[str, str]()
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
@@ -153,6 +182,10 @@ class TensorBoard(Progress):
     def stop(self) -> None:
         """Write everything out."""
         self.writer.close()
+
+    def for_baseline(self) -> Progress:
+        """Write the baseline's curves to the sub-folder baseline; a writer of one's own gets none of them."""
+        return Progress() if self.folder is None else TensorBoard(self.folder / "baseline")
 
 
 def _summary_writer(folder: str | Path) -> Writer:
