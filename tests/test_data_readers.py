@@ -155,7 +155,7 @@ def test_test_arrays_keep_their_order():
         ((4, 8, 8), np.float32, "image"),
         ((4, 8, 9), np.uint8, "image"),
         ((4, 1, 50), np.float32, "signal"),
-        ((4, 30, 3), np.float32, "points"),
+        ((4, 6, 128), np.float32, "signal"),
         ((4, 2), np.float64, "coordinates"),
         ((4, 7), np.float64, "features"),
     ],
@@ -221,4 +221,4 @@ def test_a_dataset_passes_through_and_subsets_are_nested():
 
 def test_a_record_prints_in_one_line():
     data = load((np.zeros((10, 2)), np.arange(10) % 2))
-    assert repr(data) == "Dataset(arrays: 8 + 2 of [2], 2 classes)"
+    assert repr(data) == "Dataset(arrays: 8 + 2 points in the plane, 2 classes: 0, 1)"

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from augury.core.rng import generator
-from augury.data.coloured import coloured_rotated
 from augury.data.load import load
+from augury.data.variants import coloured_rotated
 from augury.methods.hyper.adapt import adapt
 from augury.methods.hyper.groups import saved_groups
 from augury.methods.hyper.measured import measure

@@ -1,39 +1,42 @@
-"""A folder of images with one sub-folder per class, in any format that Pillow reads.
+"""A folder of images in any format that Pillow reads, sorted into sub-folders by class or listed in a table.
 
-    pets/cat/1.jpg  pets/cat/2.png  pets/dog/1.jpg  ...       split by seed, the same share of every class
-    pets/train/cat/1.jpg  ...  pets/test/dog/9.jpg  ...       or with a test set of its own
+    pets/cat/1.jpg  pets/dog/1.jpg  ...                       split by seed, the same share of every class
+    pets/train/cat/1.jpg  ...  pets/test/dog/9.jpg  ...       train, training; val, valid, validation; test, testing
+    pets/images/cat/1.jpg  ...                                the folder of images inside
+    pets/labels.csv  pets/images/1.jpg  ...                   file and label in each line
 
-Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images; cut at the
-centre to its proportions, then resampled (see `pictures`). If any training image has colour, all get three channels.
-
-Finding and opening image files, and what to do about those that cannot be read.
-
-One picture, of any format and mode that Pillow reads, as float32 [C, H, W] in [0, 1].
-
-- Bytes are divided by 255, 16-bit values (and 32-bit integers, Pillow's older name for them) by 65,535.
-- Transparent pixels are laid over black, which is also what lies outside a warped image. Palettes become colours.
-- A camera's orientation tag is obeyed. Of an animation the first frame is taken.
-- Resizing keeps the proportions: the picture is cut at its centre to the proportions asked for, then resampled
-  bilinearly over the full footprint of each new pixel, so that nothing aliases.
+Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images; cut at
+the centre to its proportions, then resampled bilinearly over the full footprint of each new pixel, so that nothing
+aliases. If any training image has colour, all get three channels. Bytes are divided by 255, 16-bit values (and 32-bit
+integers, Pillow's older name for them) by 65,535. Transparent pixels are laid over black, which is also what lies
+outside a warped image. A camera's orientation tag is obeyed; of an animation the first frame is taken.
 """
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import torch
 from PIL import Image, ImageOps
+from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.files import Progress, silent
-from augury.data.assemble import Options, Part, assemble
+from augury.data.arrays import LABEL_COLUMNS
 from augury.data.dataset import Dataset
+from augury.data.layout import check_bits
+from augury.data.split import named_splits
+from augury.data.targets import Options, Part, assemble
 
 LARGEST = 8 * 2**30
 """Bytes of pixels above which a folder is refused unless resized: it is held in memory."""
+
+FILE_COLUMNS = ("file", "filename", "file_name", "image", "path", "id", "name")
+"""Names of the column of a table that holds the files, in any case."""
 
 
 def read_folder(
@@ -46,19 +49,69 @@ def read_folder(
     progress: Progress = silent,
 ) -> Dataset:
     """Read a folder of images."""
-    inner, inner_test = folder / "train", folder / "test"
-    if test is None and inner.is_dir() and inner_test.is_dir():
-        test = inner_test
+    train, held_out, note = find_parts(folder)
+    test, note = (held_out, note) if test is None else (test, "")
     opener = Opener(skip_bad)
-    files = find_images(inner if inner.is_dir() else folder, opener)
-    colour = any(f.header.colour for f in files)
-    size = size or common_size(f.header for f in files)
-    part = read_images(files, colour, size, opener, progress)
-    part_test = None
+    files = find_images(train, opener)
+    headers = [file.header for file in files]
+    colour, size = any(h.colour for h in headers), size or common_size(headers)
+    part, part_test = _typed(read_images(files, colour, size, opener, progress), train), None
     if test is not None:
         opener = Opener(skip_bad)
         part_test = read_images(find_images(test, opener), colour, size, opener, progress)
-    return assemble(part, part_test, options, kind="image", source=f"folder {folder}")
+        part_test = _typed(part_test, test)
+    return assemble(part, part_test, options, kind="image", source=f"folder {folder}{note}")
+
+
+def _typed(part: Part, folder: Path) -> Part:
+    """Read the labels of a table as numbers if all of them are."""
+    if find_table(folder) is None:
+        return part
+    for dtype in (np.int64, np.float64):
+        try:
+            return replace(part, y=part.y.astype(dtype))
+        except ValueError:
+            continue
+    return part
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """Return the visible folders in a folder, in order."""
+    return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
+    """Return where training and test images are, and what to say about it."""
+    folders = {path.name: path for path in subfolders(folder)}
+    inner = folders.get("images") or (next(iter(folders.values())) if len(folders) == 1 else None)
+    others = [path for path in folders.values() if path != inner]
+    # One folder of images beside notes or annotations is the data set itself.
+    if (
+        inner
+        and subfolders(inner)
+        and not any(image_files(folder, deep=False))
+        and not any(map(_holds_images, others))
+    ):
+        return find_parts(inner)
+    splits = named_splits(folders)
+    only_splits = bool(splits) and len(splits) == len(folders)
+    # A class may be called "train"; then it holds images, not classes.
+    if not only_splits and not ("train" in splits and subfolders(folders[splits["train"]])):
+        return folder, None, ""
+    if "train" not in splits:
+        raise InputError(
+            f"folder {folder} must hold a folder train beside {' and '.join(splits.values())}; it does not."
+        )
+    name = splits.get("test") or splits.get("validation")
+    unused = splits["validation"] if "test" in splits and "validation" in splits else ""
+    note = (
+        f", {unused} not used" if unused else "" if "test" in splits or not name else f", {name} as test set"
+    )
+    return folders[splits["train"]], folders[name] if name else None, note
+
+
+def _holds_images(folder: Path) -> bool:
+    return any(image_files(folder))
 
 
 @dataclass(frozen=True)
@@ -71,6 +124,8 @@ class Header:
     """Pixels, as it stands upright."""
     colour: bool
     """Whether it has more than grey."""
+    wide: bool = False
+    """Whether its pixels have 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +135,7 @@ class Found:
     path: Path
     """The file."""
     label: str
-    """Name of its class folder."""
+    """Name of its class folder, or what a table says of it."""
     header: Header
     """Size and colour."""
 
@@ -125,34 +180,52 @@ def read_images(
         )
     x = torch.empty(shape)
     labels: list[str] = []
+    largest = 0.0
     for i, file in enumerate(files):
         pixels = opener.read(file.path, lambda picture: to_pixels(picture, colour, size))
         if pixels is not None:
             x[len(labels)] = torch.from_numpy(pixels)
             labels.append(file.label)
+            largest = max(largest, float(pixels.max())) if file.header.wide else 1.0
         progress("reading images", i + 1, len(files))
-    return Part(x[: len(labels)], np.array(labels, dtype=np.str_), tuple(opener.skipped))
+    if labels:
+        check_bits(round(65535 * largest))
+    note = sizes_note([file.header for file in files], size)
+    y = np.array(labels, dtype=np.str_)
+    return Part(x[: len(labels)], y, tuple(opener.skipped), note, "scaled to 0..1")
 
 
-def image_files(folder: Path) -> Iterator[Path]:
-    """Give the files below a folder whose name ends like an image's, in order; hidden ones are left out."""
+def sizes_note(headers: Iterable[Header], size: tuple[int, int] | None) -> str:
+    """Say how images of several sizes were brought to one."""
+    sizes = {(h.height, h.width) for h in headers} - ({size} if size else set())
+    if not sizes:
+        return ""
+    cropped = size and any(h * size[1] != w * size[0] for h, w in sizes)
+    count = len({(h.height, h.width) for h in headers})
+    return (
+        f"{count} sizes, {'cropped' if cropped else 'resized'}"
+        if count > 1
+        else "cropped"
+        if cropped
+        else "resized"
+    )
+
+
+def image_files(folder: Path, deep: bool = True) -> Iterator[Path]:
+    """Give the files in (or below) a folder whose name ends like an image's, in order; hidden ones are left out."""
     endings = {e for e, name in Image.registered_extensions().items() if name in Image.OPEN}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.rglob("*") if deep else folder.iterdir()):
         if path.suffix.lower() in endings and not path.name.startswith(".") and path.is_file():
             yield path
 
 
 def find_images(folder: Path, opener: Opener) -> list[Found]:
-    """List the images of every class, reading headers only."""
-    classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    if not classes:
-        n = sum(1 for _ in image_files(folder))
-        held = f"{n} images and no sub-folder. Sort them into sub-folders by class." if n else "nothing."
-        raise InputError(
-            f"folder {folder} must hold one sub-folder of images for each class; it holds {held}"
-        )
+    """List the images of every class, or of a table, reading headers only."""
+    table = find_table(folder)
+    if table is not None:
+        return _listed(table, folder, opener)
     found = []
-    for directory in classes:
+    for directory in subfolders(folder):
         headers = [(path, opener.read(path, read_header)) for path in image_files(directory)]
         readable = [Found(path, directory.name, header) for path, header in headers if header is not None]
         if not readable:
@@ -161,6 +234,59 @@ def find_images(folder: Path, opener: Opener) -> list[Found]:
                 f"put images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...) into it."
             )
         found += readable
+    if not found:
+        n = sum(1 for _ in image_files(folder))
+        held = (
+            f"{n} images and no sub-folder. Sort them into sub-folders by class, or list them in labels.csv "
+        )
+        held += "(file and label in each line)." if n else ""
+        raise InputError(
+            f"folder {folder} must hold one sub-folder of images for each class; it holds {held if n else 'nothing.'}"
+        )
+    return found
+
+
+def find_table(folder: Path) -> Path | None:
+    """Return the table that lists the images of a folder: labels.csv, or the only .csv; inside it or beside it."""
+    tables = sorted(folder.glob("*.csv"))
+    inside = next((t for t in tables if t.name == "labels.csv"), tables[0] if len(tables) == 1 else None)
+    if inside is not None:
+        return inside
+    beside = folder.parent / "labels.csv"
+    return beside if beside.is_file() and not subfolders(folder) else None
+
+
+def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
+    with table.open(newline="", encoding="utf-8-sig") as lines:
+        rows = [row for row in csv.reader(lines) if row]
+    files: dict[str, Path] = {}
+    for path in image_files(folder):
+        for key in (path.stem, path.name, path.relative_to(folder).as_posix(), f"{folder.name}/{path.name}"):
+            files[key] = path
+    titles = [title.strip().lower() for title in rows[0]] if rows else []
+    which = [
+        next((titles.index(n) for n in names if n in titles), None) for names in (FILE_COLUMNS, LABEL_COLUMNS)
+    ]
+    if which == [None, None] and len(titles) == 2:
+        which = [0, 1]
+        rows = rows if rows[0][0].strip() in files else rows[1:]
+    elif None in which:
+        raise InputError(
+            f"{table} must have a column of files ({', '.join(FILE_COLUMNS[:3])}, ...) and one of labels "
+            f"({', '.join(LABEL_COLUMNS[:3])}, ...); its first line is {','.join(rows[0]) if rows else 'missing'}."
+        )
+    else:
+        rows = rows[1:]
+    found = []
+    for row in rows:
+        name, label = (row[k].strip() for k in which)  # type: ignore[index]
+        if name not in files and not opener.skip_bad:
+            raise InputError(
+                f"{table} lists {name}, which is no image in {folder}. Remove the line (or --skip-bad)."
+            )
+        path = files.get(name, folder / name)
+        header = opener.read(path, read_header)
+        found += [] if header is None else [Found(path, label, header)]
     return found
 
 
@@ -177,7 +303,7 @@ def read_header(picture: Image.Image) -> Header:
     width, height = picture.size
     if picture.getexif().get(_ORIENTATION) in _QUARTER_TURNS:
         width, height = height, width
-    return Header(height, width, picture.mode not in GREY_MODES)
+    return Header(height, width, picture.mode not in GREY_MODES, picture.mode in WIDE_MODES)
 
 
 def common_size(headers: Iterable[Header]) -> tuple[int, int]:
@@ -216,4 +342,12 @@ def _planes(picture: Image.Image, colour: bool) -> np.ndarray:
 def _fit(plane: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     picture = Image.fromarray(np.ascontiguousarray(plane))
     fitted = ImageOps.fit(picture, (size[1], size[0]), Image.Resampling.BILINEAR, centering=(0.5, 0.5))
-    return np.asarray(fitted).clip(0, 1)
+    return np.asarray(fitted).clip(plane.min(), plane.max())
+
+
+def resized(x: Tensor, size: tuple[int, int]) -> Tensor:
+    """Bring images [N, C, H, W] to a size as those of a folder are."""
+    if tuple(x.shape[-2:]) == size:
+        return x
+    planes = [_fit(plane, size) for plane in x.flatten(0, 1).numpy()]
+    return torch.from_numpy(np.stack(planes)).view(*x.shape[:2], *size)
