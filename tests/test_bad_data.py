@@ -25,7 +25,7 @@ def test_empty_folder(tmp_path):
 
 def test_images_without_classes(tmp_path):
     picture(8, 8).save(tmp_path / "x.png")
-    refused(tmp_path, "1 images and no sub-folder. Sort them")
+    refused(tmp_path, "1 images and no sub-folder. Sort images")
 
 
 def test_empty_class(tmp_path):

@@ -51,7 +51,7 @@ ACCEPTED = [
     ("signals [N, C, T]", lambda: (arrays(6, 128), Y), {}, f"48 + 12 signals, 6 channels x 128 steps, {TWO}"),
     ("signals [N, T, C] with kind='signal'", lambda: (arrays(128, 6), Y), {"kind": "signal"},
      f"48 + 12 signals, 6 channels x 128 steps (channels were last), {TWO}"),
-    ("signals [N, T, 3] with kind='signal'", lambda: (arrays(50, 3), Y), {"kind": "signal"}, "signals, 3 channels x 50 steps"),
+    ("signals [N, T, 3] with kind='signal'", lambda: (arrays(50, 3), Y), {"kind": "signal"}, "3 channels x 50 steps"),
     ("point clouds [N, P, 3] with kind='points'", lambda: (arrays(50, 3), Y), {"kind": "points"},
      f"48 + 12 point clouds, 50 x 3, {TWO}"),
     ("floats [N, H, W] with kind='image'", lambda: (arrays(20, 30), Y), {"kind": "image"}, "images, 1 x 20 x 30"),

@@ -1,13 +1,12 @@
-"""Which views of an input the audit looks at, and how strong each of them is.
+"""The views of an input that the audit looks at, how strong each of them is, and how they are undone.
 
-A finite group shows all its elements but the identity. Any other transformation is asked at equal steps of
+A finite group has all its elements but the identity as views. Any other transformation is sampled at equal steps of
 strength t = 1/L, 2/L, ..., 1 of its widths, in random directions u of its noise, each with its opposite:
 
     eps = +- t u / max_k |u_k|,   u uniform on [-1, 1]^K          (for one width: eps = +- t)
 
-so that every strength counts alike and small ones are not lost among the corners of the cube.
-
-What is done to the views of a batch, forth and back, differentiable in the inputs.
+so that every strength counts alike and small ones are not lost among the corners of the cube. Views and their
+inverses are differentiable in the inputs.
 """
 
 import math
@@ -43,7 +42,7 @@ class Moves(ABC):
         """Undo what `undoable().forth` does, up to interpolation."""
 
     def forth_and_back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Transform and undo it: what interpolation, padding and cropping alone do to the inputs."""
+        """Transform and undo: what interpolation, padding and cropping alone do to the inputs."""
         there = self.undoable()
         return there.back(there.forth(x))
 
@@ -57,7 +56,7 @@ class Orbit:
     strengths: tuple[float, ...]
     """How strong each view is."""
     unit: str
-    """"deg", "px", ...; "%" of the widths where there are several."""
+    """"deg", "px", ...; "%" of the widths if there are several."""
 
     @property
     def S(self) -> int:
@@ -148,7 +147,7 @@ def _fill_widths(transform: Transform) -> None:
 
 
 def default_eta(spec: WidthSpec) -> float:
-    """Return how far the audit goes where nobody said."""
+    """Return the width of the audit if none is given."""
     if spec.upper == math.pi:
         return math.pi
     return 1.0 if spec.name in ("grey", "blur") else 0.25

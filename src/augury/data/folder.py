@@ -56,6 +56,7 @@ def read_folder(
     headers = [file.header for file in files]
     colour, size = any(h.colour for h in headers), size or common_size(headers)
     part, part_test = _typed(read_images(files, colour, size, opener, progress), train), None
+    check_wide(headers, part.x)
     if test is not None:
         opener = Opener(skip_bad)
         part_test = read_images(find_images(test, opener), colour, size, opener, progress)
@@ -84,15 +85,8 @@ def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
     """Return where training and test images are, and what to say about it."""
     folders = {path.name: path for path in subfolders(folder)}
     inner = folders.get("images") or (next(iter(folders.values())) if len(folders) == 1 else None)
-    others = [path for path in folders.values() if path != inner]
-    # One folder of images beside notes or annotations is the data set itself.
-    if (
-        inner
-        and subfolders(inner)
-        and not any(image_files(folder, deep=False))
-        and not any(map(_holds_images, others))
-    ):
-        return find_parts(inner)
+    if inner and subfolders(inner) and all(inner in path.parents for path in image_files(folder)):
+        return find_parts(inner)  # beside it there are notes or annotations at most
     splits = named_splits(folders)
     only_splits = bool(splits) and len(splits) == len(folders)
     # A class may be called "train"; then it holds images, not classes.
@@ -102,16 +96,10 @@ def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
         raise InputError(
             f"folder {folder} must hold a folder train beside {' and '.join(splits.values())}; it does not."
         )
-    name = splits.get("test") or splits.get("validation")
-    unused = splits["validation"] if "test" in splits and "validation" in splits else ""
-    note = (
-        f", {unused} not used" if unused else "" if "test" in splits or not name else f", {name} as test set"
-    )
-    return folders[splits["train"]], folders[name] if name else None, note
-
-
-def _holds_images(folder: Path) -> bool:
-    return any(image_files(folder))
+    validation = splits.get("validation")
+    name = splits.get("test", validation)
+    said = "" if validation is None else f", {validation} {'not used' if 'test' in splits else 'as test set'}"
+    return folders[splits["train"]], None if name is None else folders[name], said
 
 
 @dataclass(frozen=True)
@@ -119,9 +107,8 @@ class Header:
     """What a picture's header says, before its pixels are read."""
 
     height: int
-    """Pixels, as it stands upright."""
     width: int
-    """Pixels, as it stands upright."""
+    """Pixels, with the picture upright."""
     colour: bool
     """Whether it has more than grey."""
     wide: bool = False
@@ -133,11 +120,9 @@ class Found:
     """An image file, its class, and what its header says."""
 
     path: Path
-    """The file."""
     label: str
     """Name of its class folder, or what a table says of it."""
     header: Header
-    """Size and colour."""
 
 
 T = TypeVar("T")
@@ -148,9 +133,8 @@ class Opener:
     """Opens image files, and knows what to do about those that cannot be read."""
 
     skip_bad: bool = False
-    """Pass over them and note them, instead of raising."""
+    """Skip and note them, instead of raising."""
     skipped: list[str] = field(default_factory=list)
-    """Those passed over."""
 
     def read(self, path: Path, action: Callable[[Image.Image], T]) -> T | None:
         """Open a file and do something with the picture."""
@@ -162,7 +146,7 @@ class Opener:
                 self.skipped.append(str(path))
                 return None
             raise InputError(
-                f"cannot read image {path}: {error}. Repair or remove it, or pass over such files with "
+                f"cannot read image {path}: {error}. Repair or remove it, or skip such files with "
                 f"skip_bad=True (--skip-bad)."
             ) from error
 
@@ -180,16 +164,12 @@ def read_images(
         )
     x = torch.empty(shape)
     labels: list[str] = []
-    largest = 0.0
     for i, file in enumerate(files):
         pixels = opener.read(file.path, lambda picture: to_pixels(picture, colour, size))
         if pixels is not None:
             x[len(labels)] = torch.from_numpy(pixels)
             labels.append(file.label)
-            largest = max(largest, float(pixels.max())) if file.header.wide else 1.0
         progress("reading images", i + 1, len(files))
-    if labels:
-        check_bits(round(65535 * largest))
     note = sizes_note([file.header for file in files], size)
     y = np.array(labels, dtype=np.str_)
     return Part(x[: len(labels)], y, tuple(opener.skipped), note, "scaled to 0..1")
@@ -197,24 +177,23 @@ def read_images(
 
 def sizes_note(headers: Iterable[Header], size: tuple[int, int] | None) -> str:
     """Say how images of several sizes were brought to one."""
-    sizes = {(h.height, h.width) for h in headers} - ({size} if size else set())
-    if not sizes:
+    sizes = {(header.height, header.width) for header in headers}
+    if sizes <= {size} or size is None:
         return ""
-    cropped = size and any(h * size[1] != w * size[0] for h, w in sizes)
-    count = len({(h.height, h.width) for h in headers})
-    return (
-        f"{count} sizes, {'cropped' if cropped else 'resized'}"
-        if count > 1
-        else "cropped"
-        if cropped
-        else "resized"
-    )
+    done = "cropped" if any(h * size[1] != w * size[0] for h, w in sizes) else "resized"
+    return done if len(sizes) == 1 else f"{len(sizes)} sizes, {done}"
 
 
-def image_files(folder: Path, deep: bool = True) -> Iterator[Path]:
-    """Give the files in (or below) a folder whose name ends like an image's, in order; hidden ones are left out."""
+def check_wide(headers: Iterable[Header], x: Tensor) -> None:
+    """Raise if all pictures have 16 bits of which they use 12 at most."""
+    if len(x) and all(header.wide for header in headers):
+        check_bits(round(65535 * float(x.max())))
+
+
+def image_files(folder: Path) -> Iterator[Path]:
+    """Give the files below a folder whose name ends like an image's, in order; hidden ones are left out."""
     endings = {e for e, name in Image.registered_extensions().items() if name in Image.OPEN}
-    for path in sorted(folder.rglob("*") if deep else folder.iterdir()):
+    for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in endings and not path.name.startswith(".") and path.is_file():
             yield path
 
@@ -236,24 +215,18 @@ def find_images(folder: Path, opener: Opener) -> list[Found]:
         found += readable
     if not found:
         n = sum(1 for _ in image_files(folder))
-        held = (
-            f"{n} images and no sub-folder. Sort them into sub-folders by class, or list them in labels.csv "
-        )
-        held += "(file and label in each line)." if n else ""
+        held = f"{n} images and no sub-folder" if n else "nothing"
         raise InputError(
-            f"folder {folder} must hold one sub-folder of images for each class; it holds {held if n else 'nothing.'}"
+            f"folder {folder} must hold one sub-folder of images for each class; it holds {held}. Sort images into "
+            f"sub-folders by class, or list them in labels.csv (file and label in each line)."
         )
     return found
 
 
 def find_table(folder: Path) -> Path | None:
-    """Return the table that lists the images of a folder: labels.csv, or the only .csv; inside it or beside it."""
-    tables = sorted(folder.glob("*.csv"))
-    inside = next((t for t in tables if t.name == "labels.csv"), tables[0] if len(tables) == 1 else None)
-    if inside is not None:
-        return inside
-    beside = folder.parent / "labels.csv"
-    return beside if beside.is_file() and not subfolders(folder) else None
+    """Return the table that lists the images of a folder: labels.csv in it, or beside it if it has no sub-folders."""
+    places = [folder] if subfolders(folder) else [folder, folder.parent]
+    return next((place / "labels.csv" for place in places if (place / "labels.csv").is_file()), None)
 
 
 def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
@@ -264,22 +237,16 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
         for key in (path.stem, path.name, path.relative_to(folder).as_posix(), f"{folder.name}/{path.name}"):
             files[key] = path
     titles = [title.strip().lower() for title in rows[0]] if rows else []
-    which = [
-        next((titles.index(n) for n in names if n in titles), None) for names in (FILE_COLUMNS, LABEL_COLUMNS)
-    ]
-    if which == [None, None] and len(titles) == 2:
-        which = [0, 1]
-        rows = rows if rows[0][0].strip() in files else rows[1:]
-    elif None in which:
+    columns = [next((titles.index(n) for n in c if n in titles), -1) for c in (FILE_COLUMNS, LABEL_COLUMNS)]
+    columns = [0, 1] if len(titles) == 2 and -1 in columns else columns
+    if -1 in columns:
         raise InputError(
             f"{table} must have a column of files ({', '.join(FILE_COLUMNS[:3])}, ...) and one of labels "
             f"({', '.join(LABEL_COLUMNS[:3])}, ...); its first line is {','.join(rows[0]) if rows else 'missing'}."
         )
-    else:
-        rows = rows[1:]
     found = []
-    for row in rows:
-        name, label = (row[k].strip() for k in which)  # type: ignore[index]
+    for row in rows if rows[0][columns[0]].strip() in files else rows[1:]:
+        name, label = (row[k].strip() for k in columns)
         if name not in files and not opener.skip_bad:
             raise InputError(
                 f"{table} lists {name}, which is no image in {folder}. Remove the line (or --skip-bad)."

@@ -56,11 +56,11 @@ def assemble(
     if len(train.x) == 0:
         raise InputError(f"the training set must hold at least one example; got none ({source}).")
     task = infer_task(train.y, options.task)
-    y_test = train.y[:0] if test is None else test.y
+    y_test, names = train.y[:0] if test is None else test.y, class_names
     if task == "regression":
         y, y_test, names = regression_targets(train.y), regression_targets(y_test), ()
     else:
-        y, y_test, names = encode(class_labels(train.y), class_labels(y_test), class_names)
+        y, y_test, names = encode(class_labels(train.y), class_labels(y_test), names)
     if test is None:
         keep, aside = split(y, options.test_fraction, options.seed, by_class=task == "classification")
         parts = train.x[keep], torch.from_numpy(y[keep]), train.x[aside], torch.from_numpy(y[aside])

@@ -16,7 +16,7 @@ from augury.core.errors import InputError
 from augury.core.files import Progress, silent
 from augury.data.arrays import LABEL_COLUMNS, Size, part_of
 from augury.data.dataset import Dataset
-from augury.data.folder import common_size, read_header, sizes_note, to_pixels
+from augury.data.folder import check_wide, common_size, read_header, sizes_note, to_pixels
 from augury.data.layout import as_array
 from augury.data.targets import Options, Part, assemble
 
@@ -44,6 +44,8 @@ def read_torch_dataset(
         return _pictures(xs, ys, colour, size) if headers else part_of(_stacked(xs), _labels(ys), kind, size)
 
     train, kind = part(xs, ys)
+    if headers:
+        check_wide(headers, train.x)
     if test is not None:
         held_out, _ = part(*examples(test, progress)[:2])
     source = f"{type(data).__module__.split('.')[0]}.{type(data).__name__} of {len(data)}"

@@ -23,6 +23,7 @@ from augury.data.dataset import Dataset, check_finite, check_shape
 from augury.data.folder import (
     Found,
     Opener,
+    check_wide,
     common_size,
     find_parts,
     find_table,
@@ -144,5 +145,6 @@ def _folder(folder: Path, size: Size, skip_bad: bool, progress: Progress) -> Unl
         )
     colour = any(file.header.colour for file in files)
     part = read_images(files, colour, size or common_size(f.header for f in files), opener, progress)
+    check_wide([file.header for file in files], part.x)
     check_shape(part.x, "image", "data")
     return Unlabelled(part.x, "image", f"folder {folder}", part.skipped)
