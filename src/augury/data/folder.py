@@ -64,6 +64,21 @@ def read_folder(
     return assemble(part, part_test, options, kind="image", source=f"folder {folder}{note}")
 
 
+def read_unlabelled(folder: Path, size: tuple[int, int] | None, skip_bad: bool, progress: Progress) -> Part:
+    """Read every image below a folder, whatever its sub-folders."""
+    opener = Opener(skip_bad)
+    files = _found(folder, "", opener)
+    if not files:
+        raise InputError(
+            f"folder {folder} must hold images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...); "
+            f"it holds none."
+        )
+    headers = [file.header for file in files]
+    part = read_images(files, any(h.colour for h in headers), size or common_size(headers), opener, progress)
+    check_wide(headers, part.x)
+    return part
+
+
 def _typed(part: Part, folder: Path) -> Part:
     """Read the labels of a table as numbers if all of them are."""
     if find_table(folder) is None:
@@ -198,6 +213,12 @@ def image_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def _found(folder: Path, label: str, opener: Opener) -> list[Found]:
+    """Return all readable images below a folder, with one label."""
+    headers = [(path, opener.read(path, read_header)) for path in image_files(folder)]
+    return [Found(path, label, header) for path, header in headers if header is not None]
+
+
 def find_images(folder: Path, opener: Opener) -> list[Found]:
     """List the images of every class, or of a table, reading headers only."""
     table = find_table(folder)
@@ -205,8 +226,7 @@ def find_images(folder: Path, opener: Opener) -> list[Found]:
         return _listed(table, folder, opener)
     found = []
     for directory in subfolders(folder):
-        headers = [(path, opener.read(path, read_header)) for path in image_files(directory)]
-        readable = [Found(path, directory.name, header) for path, header in headers if header is not None]
+        readable = _found(directory, directory.name, opener)
         if not readable:
             raise InputError(
                 f"class folder {directory} must hold at least one readable image; it holds none. Remove it, or "

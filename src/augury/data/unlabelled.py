@@ -20,18 +20,7 @@ from augury.core.files import Progress, silent
 from augury.core.rng import generator
 from augury.data.arrays import NAMES, Size, open_npz, part_of
 from augury.data.dataset import Dataset, check_finite, check_shape
-from augury.data.folder import (
-    Found,
-    Opener,
-    check_wide,
-    common_size,
-    find_parts,
-    find_table,
-    image_files,
-    read_header,
-    read_images,
-    subfolders,
-)
+from augury.data.folder import find_parts, find_table, read_unlabelled, subfolders
 from augury.data.load import checked_size, load
 from augury.data.named import NAMED
 
@@ -60,41 +49,35 @@ def load_inputs(
     **options: Any,
 ) -> Dataset | Unlabelled:
     """Return what `load` returns, or the inputs alone of arrays, `.npz` files and folders without labels."""
-    place, shape = _place(source), checked_size(size)
+    place = _place(source)
     if isinstance(source, np.ndarray | Tensor):
-        return _array(source, kind, shape, "arrays")
+        return _array(source, kind, checked_size(size), "arrays")
     if place is not None and place.suffix == ".npz":
         arrays = open_npz(place)
         if not any(all(name in arrays for name in names) for names in NAMES):
-            return _array(_named(arrays, place), kind, shape, f"file {place}")
+            return _array(_named(arrays, place), kind, checked_size(size), f"file {place}")
     if place is not None and place.is_dir() and not subfolders(place) and find_table(place) is None:
-        return _folder(place, shape, skip_bad, progress)
+        return _folder(place, size, skip_bad, progress)
     return load(source, kind=kind, size=size, skip_bad=skip_bad, progress=progress, **options)
 
 
 def load_images(
-    source: Any,
-    *,
-    variant: str | None = None,
-    subset: int | None = None,
-    size: int | None = None,
-    seed: int = 0,
-    skip_bad: bool = False,
-    progress: Progress = silent,
+    source: Any, *, variant: str | None = None, subset: int | None = None, seed: int = 0, **options: Any
 ) -> Unlabelled:
-    """Return images, wherever they come from; labels are ignored."""
+    """Return images, wherever they come from, whatever their labels; further options are those of `load_inputs`."""
     place = _place(source)
     if place is not None and variant is not None:
         raise InputError(
             f"a variant can be planted in a named set only; got variant={variant!r}. Leave it out."
         )
     if place is not None and place.is_dir():
-        images = _folder(find_parts(place)[0], checked_size(size), skip_bad, progress)
+        images = _folder(find_parts(place)[0], **options)
     elif place is not None and place.suffix == ".npz":
-        images = _array(_named(open_npz(place), place), None, checked_size(size), f"file {place}")
+        images = _array(
+            _named(open_npz(place), place), None, checked_size(options.get("size")), f"file {place}"
+        )
     else:
-        more = {} if variant is None else {"variant": variant}
-        found = load_inputs(source, size=size, seed=seed, skip_bad=skip_bad, progress=progress, **more)
+        found = load_inputs(source, variant=variant, seed=seed, **options)
         x = found.x_train if isinstance(found, Dataset) else found.x
         images = Unlabelled(x, found.kind, found.source, found.skipped)
     N = len(images.x)
@@ -134,17 +117,9 @@ def _array(x: Any, kind: str | None, size: Size, source: str) -> Unlabelled:
     return Unlabelled(part.x, kind, source)
 
 
-def _folder(folder: Path, size: Size, skip_bad: bool, progress: Progress) -> Unlabelled:
-    opener = Opener(skip_bad)
-    headers = [(path, opener.read(path, read_header)) for path in image_files(folder)]
-    files = [Found(path, "", header) for path, header in headers if header is not None]
-    if not files:
-        raise InputError(
-            f"folder {folder} must hold images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...); "
-            f"it holds none."
-        )
-    colour = any(file.header.colour for file in files)
-    part = read_images(files, colour, size or common_size(f.header for f in files), opener, progress)
-    check_wide([file.header for file in files], part.x)
+def _folder(
+    folder: Path, size: Any = None, skip_bad: bool = False, progress: Progress = silent
+) -> Unlabelled:
+    part = read_unlabelled(folder, checked_size(size), skip_bad, progress)
     check_shape(part.x, "image", "data")
     return Unlabelled(part.x, "image", f"folder {folder}", part.skipped)
