@@ -136,4 +136,4 @@ def frame_pair(frame: Any) -> tuple[Any, Any]:
             f"a data frame must keep its labels in a column named {', '.join(LABEL_COLUMNS)}; it has "
             f"{', '.join(map(str, frame.columns))}. Pass a pair: (frame[features], frame[labels])."
         )
-    return frame.drop(columns=[label]), frame[label]
+    return frame[[column for column in frame.columns if column != label]], frame[label]

@@ -2,7 +2,7 @@
 
 | shape | read as |
 |---|---|
-| [N, H, W, C], [N, C, H, W] | images; channels are 1, 3 or 4 long, else the axis that differs from two equal ones |
+| [N, H, W, C], [N, C, H, W] | images; channels are up to 4 long, else the axis that differs from two equal ones |
 | [N, A, A], or [N, A, B] of bytes | grey images |
 | [N, C, T] with T at least 4 C, or C at most 3 | signals |
 | [N, 2] | coordinates in the plane |
@@ -21,9 +21,6 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.data.dataset import SHAPES, SMALLEST_IMAGE
-
-CHANNELS = (1, 3, 4)
-"""Lengths by which an axis of channels is recognised: grey, RGB, RGBA."""
 
 
 def as_array(values: Any) -> np.ndarray:
@@ -95,10 +92,8 @@ def _of_three_axes(x: np.ndarray) -> str:
 def _channel_axis(shape: tuple[int, ...]) -> int | None:
     """Return which axis of four holds the channels: 1 or 3; None where both may."""
     first, last = shape[1], shape[3]
-    # No image has a side below 4, so an axis of length 1 or 3 can be nothing but channels.
-    if (first in CHANNELS) != (last in CHANNELS):
-        return 1 if first in CHANNELS else 3
-    if first in CHANNELS:
+    # No image has a side below 4, so a shorter axis can be nothing but channels; 4 is taken for RGBA.
+    if min(first, last) <= SMALLEST_IMAGE:
         return 3 if last < first else 1
     if (shape[1] == shape[2]) != (shape[2] == shape[3]):
         return 3 if shape[1] == shape[2] else 1

@@ -164,7 +164,7 @@ def _plain(source: Any) -> Any:
     """Return the data set of a loader, and the inputs and labels of a data frame; anything else as it is."""
     if isinstance(source, DataLoader):
         return source.dataset
-    is_frame = hasattr(source, "columns") and hasattr(source, "drop")
+    is_frame = hasattr(source, "columns") and hasattr(source, "dtypes")
     return frame_pair(source) if is_frame else source
 
 
