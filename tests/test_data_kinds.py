@@ -53,7 +53,7 @@ ACCEPTED = [
     ("floats [N, A, A] with kind='signal'", lambda: (arrays(8, 8), Y), {"kind": "signal"}, "8 channels x 8 steps"),
     ("bytes [N, H, W]", lambda: (arrays(8, 9, dtype=np.uint8), Y), {}, "images, 1 x 8 x 9"),
     ("coordinates [N, 2]", lambda: (arrays(2), Y), {}, "points in the plane"),
-    ("signals [N, 1, T]", lambda: (arrays(1, 50), Y), {}, "signals, 1 channels x 50 steps"),
+    ("signals [N, 1, T]", lambda: (arrays(1, 50), Y), {}, "signals, 1 channel x 50 steps"),
     ("signals [N, C, T]", lambda: (arrays(6, 128), Y), {}, f"48 + 12 signals, 6 channels x 128 steps, {TWO}"),
     ("signals [N, T, C] with kind='signal'", lambda: (arrays(128, 6), Y), {"kind": "signal"},
      f"48 + 12 signals, 6 channels x 128 steps (channels were last), {TWO}"),

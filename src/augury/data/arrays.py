@@ -34,20 +34,20 @@ CLASS_NAMES = ("classes", "class_names", "target_names")
 LABEL_COLUMNS = ("label", "labels", "y", "target", "targets", "class", "fine_label")
 """Names of a column (or a field of an example) that holds the labels, in any case, as they are tried."""
 
-Size = tuple[int, int] | None
 
-
-def part_of(x: Any, y: Any, kind: str | None, size: Size = None) -> tuple[Part, str]:
+def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[Part, str]:
     """Return one part of a data set made of arrays, and the kind of its inputs."""
     array = as_array(x)
-    kind = infer_kind(array, kind)
+    kind = infer_kind(array, kind or options.kind)
     inputs, layout = to_inputs(array, kind), moved(array, kind)[1]
-    if size is not None:
+    if options.size is not None:
         from augury.data.folder import resized
 
         if kind != "image":
-            raise InputError(f"size is for images; got size={size} for data of kind '{kind}'. Leave it out.")
-        inputs, layout = resized(inputs, size), "; ".join(filter(None, (layout, "resized")))
+            raise InputError(
+                f"size is for images; got size={options.size} for data of kind '{kind}'. Leave it out."
+            )
+        inputs, layout = resized(inputs, options.size), "; ".join(filter(None, (layout, "resized")))
     return Part(inputs, as_array(y), layout=layout, scaling=scaling(array, kind)), kind
 
 
@@ -56,14 +56,12 @@ def read_arrays(
     options: Options,
     *,
     test: tuple[Any, Any] | None = None,
-    kind: str | None = None,
-    size: Size = None,
     class_names: tuple[str, ...] = (),
     source: str = "arrays",
 ) -> Dataset:
     """Make a data set of arrays."""
-    train, kind = part_of(*pair, kind, size)
-    held_out = None if test is None else part_of(*test, kind, size)[0]
+    train, kind = part_of(*pair, options)
+    held_out = None if test is None else part_of(*test, options, kind)[0]
     return assemble(train, held_out, options, kind=kind, source=source, class_names=class_names)
 
 
@@ -72,8 +70,6 @@ def read_table(
     options: Options,
     *,
     test: Mapping[str, Any] | None = None,
-    kind: str | None = None,
-    size: Size = None,
     class_names: tuple[str, ...] = (),
     source: str = "arrays",
 ) -> Dataset:
@@ -89,9 +85,7 @@ def read_table(
         others = {str(key).lower(): value for key, value in test.items()}
         of_test = _names(others, "the test set")
         held_out = others[of_test[0]], others[of_test[1]]
-    return read_arrays(
-        pair, options, test=held_out, kind=kind, size=size, class_names=class_names, source=source
-    )
+    return read_arrays(pair, options, test=held_out, class_names=class_names, source=source)
 
 
 def _names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:

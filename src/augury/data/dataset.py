@@ -104,7 +104,7 @@ class Dataset:
         shape = self.input_shape
         what = {
             "image": f"images, {' x '.join(map(str, shape))}",
-            "signal": f"signals, {shape[0]} channels x {shape[-1]} steps",
+            "signal": f"signals, {shape[0]} channel{'s' * (shape[0] > 1)} x {shape[-1]} steps",
             "points": f"point clouds, {shape[0]} x 3",
             "coordinates": "points in the plane",
             "features": f"inputs of {' x '.join(map(str, shape))} numbers",

@@ -39,34 +39,26 @@ FILE_COLUMNS = ("file", "filename", "file_name", "image", "path", "id", "name")
 """Names of the column of a table that holds the files, in any case."""
 
 
-def read_folder(
-    folder: Path,
-    options: Options,
-    *,
-    test: Path | None = None,
-    size: tuple[int, int] | None = None,
-    skip_bad: bool = False,
-    progress: Progress = silent,
-) -> Dataset:
+def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dataset:
     """Read a folder of images."""
     train, held_out, note = find_parts(folder)
     test, note = (held_out, note) if test is None else (test, "")
-    opener = Opener(skip_bad)
+    opener = Opener(options.skip_bad)
     files = find_images(train, opener)
     headers = [file.header for file in files]
-    colour, size = any(h.colour for h in headers), size or common_size(headers)
-    part, part_test = _typed(read_images(files, colour, size, opener, progress), train), None
+    colour, size = any(h.colour for h in headers), options.size or common_size(headers)
+    part, part_test = _typed(read_images(files, colour, size, opener, options.progress), train), None
     check_wide(headers, part.x)
     if test is not None:
-        opener = Opener(skip_bad)
-        part_test = read_images(find_images(test, opener), colour, size, opener, progress)
+        opener = Opener(options.skip_bad)
+        part_test = read_images(find_images(test, opener), colour, size, opener, options.progress)
         part_test = _typed(part_test, test)
     return assemble(part, part_test, options, kind="image", source=f"folder {folder}{note}")
 
 
-def read_unlabelled(folder: Path, size: tuple[int, int] | None, skip_bad: bool, progress: Progress) -> Part:
+def read_unlabelled(folder: Path, options: Options) -> Part:
     """Read every image below a folder, whatever its sub-folders."""
-    opener = Opener(skip_bad)
+    opener = Opener(options.skip_bad)
     files = _found(folder, "", opener)
     if not files:
         raise InputError(
@@ -74,7 +66,8 @@ def read_unlabelled(folder: Path, size: tuple[int, int] | None, skip_bad: bool, 
             f"it holds none."
         )
     headers = [file.header for file in files]
-    part = read_images(files, any(h.colour for h in headers), size or common_size(headers), opener, progress)
+    colour, size = any(h.colour for h in headers), options.size or common_size(headers)
+    part = read_images(files, colour, size, opener, options.progress)
     check_wide(headers, part.x)
     return part
 

@@ -74,20 +74,13 @@ def load(
     if variant is not None and variant != COLOURED:
         _check_variant(variant)
     coloured_task = choose("task", task or "digit", DESCRIPTORS) if variant == COLOURED else None
-    options = Options(None if coloured_task else task, test_fraction, seed)
+    task = None if coloured_task else task
+    options = Options(task, test_fraction, seed, kind, checked_size(size), skip_bad, progress)
     if isinstance(source, str) and source == "toy":
         choose("variant of the toy data", variant or "rotated", [v for v in TOY_VARIANTS if v])
         data, variant = toy(TOY_VARIANTS[variant], seed=seed), None
     else:
-        data = read(
-            source,
-            options,
-            test=test,
-            skip_bad=skip_bad,
-            size=checked_size(size),
-            kind=kind,
-            progress=progress,
-        )
+        data = read(source, options, test)
     if subset is not None:
         data = data.subset(subset, seed)
     if coloured_task:
@@ -114,37 +107,28 @@ def checked_size(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
     return height, width
 
 
-def read(
-    source: Any,
-    options: Options,
-    *,
-    test: Any = None,
-    skip_bad: bool = False,
-    size: tuple[int, int] | None = None,
-    kind: str | None = None,
-    progress: Progress = silent,
-) -> Dataset:
+def read(source: Any, options: Options, test: Any = None) -> Dataset:
     """Find out what a source is and call its reader."""
     if isinstance(source, str) and source in NAMED:
-        _refuse(test=test, size=size, kind=kind)
+        _refuse(test=test, size=options.size, kind=options.kind)
         return load_named(source, options)
     if isinstance(source, Dataset):
-        _refuse(test=test, size=size, kind=kind, task=options.task)
+        _refuse(test=test, size=options.size, kind=options.kind, task=options.task)
         return source
     if isinstance(source, str | Path):
-        return _read_path(_existing(source), options, test, skip_bad, size, kind, progress)
+        return _read_path(_existing(source), options, None if test is None else _existing(test))
     source, test = _plain(source), _plain(test)
     if isinstance(source, Mapping):
         splits = named_splits(source)
         if "train" not in splits:
-            return read_table(source, options, test=test, kind=kind, size=size)
+            return read_table(source, options, test=test)
         name = splits.get("test") or splits.get("validation")
         test = source[name] if test is None and name else test
-        return read(source[splits["train"]], options, test=test, size=size, kind=kind, progress=progress)
+        return read(source[splits["train"]], options, test)
     if isinstance(source, tuple) and len(source) == 2:
         if all(isinstance(part, tuple) and len(part) == 2 for part in source):  # as Keras gives them
             source, test = source
-        return read_arrays(source, options, test=test, kind=kind, size=size)
+        return read_arrays(source, options, test=test)
     if isinstance(source, np.ndarray | Tensor):
         raise InputError(
             f"data must have labels; got an array of shape {list(source.shape)} alone. Pass a pair: (inputs, labels)."
@@ -152,7 +136,7 @@ def read(
     if isinstance(source, Sized) and callable(getattr(source, "__getitem__", None)):
         from augury.data.torch_dataset import read_torch_dataset
 
-        return read_torch_dataset(source, options, test=test, kind=kind, size=size, progress=progress)
+        return read_torch_dataset(source, options, test)
     raise InputError(
         f"data must be a name, a folder, an .npz file, a pair (inputs, labels), a mapping of arrays or splits, a data "
         f"frame, a map-style torch data set or a Dataset; got {type(source).__name__}. An iterable data set has no "
@@ -168,24 +152,15 @@ def _plain(source: Any) -> Any:
     return frame_pair(source) if is_frame else source
 
 
-def _read_path(
-    path: Path,
-    options: Options,
-    test: Any,
-    skip_bad: bool,
-    size: tuple[int, int] | None,
-    kind: str | None,
-    progress: Progress,
-) -> Dataset:
-    place = None if test is None else _existing(test)
+def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
     if path.is_dir():
         from augury.data.folder import read_folder
 
-        _refuse(kind=None if kind == "image" else kind)
-        return read_folder(path, options, test=place, size=size, skip_bad=skip_bad, progress=progress)
+        _refuse(kind=None if options.kind == "image" else options.kind)
+        return read_folder(path, options, test)
     if path.suffix == ".npz":
-        held_out = None if place is None else open_npz(place)
-        return read_table(open_npz(path), options, test=held_out, kind=kind, size=size, source=f"file {path}")
+        held_out = None if test is None else open_npz(test)
+        return read_table(open_npz(path), options, test=held_out, source=f"file {path}")
     raise InputError(
         f"a data file must be an .npz; got {path}. Save arrays with np.savez(path, x=..., y=...)."
     )

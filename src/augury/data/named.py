@@ -181,11 +181,11 @@ def load_named(name: str, options: "Options") -> "Dataset":
     entry = NAMED[choose("data set", name, NAMED)]
     if options.task not in (None, entry.task):
         raise InputError(f"the task of data set '{name}' must be '{entry.task}'; got '{options.task}'.")
-    options = replace(options, task=entry.task)
+    options = replace(options, task=entry.task, kind="image")
     path = None if name == "mnist5k" else locate(name)
     arrays = mnist5k() if path is None else open_npz(path)
     source = f"{name} ({NOTES[path.name]})" if path and path.name in NOTES else name
-    return read_table(arrays, options, kind="image", class_names=entry.class_names, source=source)
+    return read_table(arrays, options, class_names=entry.class_names, source=source)
 
 
 def mnist5k() -> "dict[str, np.ndarray]":

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
+from augury.core.files import Progress, silent
 from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths
 from augury.data.split import split
 
@@ -27,14 +28,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Options:
-    """How to make a data set of what was read."""
+    """How to read data and make a data set of them; the fields are those of `augury.load`."""
 
     task: str | None = None
-    """"classification" or "regression"; inferred from the labels if None."""
     test_fraction: float = 0.2
-    """Share of the examples for the test set, if there is no separate one."""
     seed: int = 0
-    """Seed of that split."""
+    kind: str | None = None
+    size: tuple[int, int] | None = None
+    skip_bad: bool = False
+    progress: Progress = silent
 
 
 def assemble(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.files import Progress, silent
-from augury.data.arrays import LABEL_COLUMNS, Size, part_of
+from augury.data.arrays import LABEL_COLUMNS, part_of
 from augury.data.dataset import Dataset
 from augury.data.folder import check_wide, common_size, read_header, sizes_note, to_pixels
 from augury.data.layout import as_array
@@ -24,30 +24,23 @@ INPUT_KEYS = ("image", "img", "pixel_values", "x", "input", "inputs", "audio", "
 """Under which names dictionaries keep the input, in the order in which they are tried."""
 
 
-def read_torch_dataset(
-    data: Any,
-    options: Options,
-    *,
-    test: Any = None,
-    kind: str | None = None,
-    size: Size = None,
-    progress: Progress = silent,
-) -> Dataset:
+def read_torch_dataset(data: Any, options: Options, test: Any = None) -> Dataset:
     """Read every example of a map-style data set."""
-    xs, ys, label_key = examples(data, progress)
+    xs, ys, label_key = examples(data, options.progress)
     headers = [read_header(x) for x in xs if isinstance(x, Image.Image)]
     colour, held_out = any(h.colour for h in headers), None
-    if headers:
-        kind, size = "image", size or common_size(headers)
+    size = options.size or common_size(headers) if headers else None
 
-    def part(xs: list[Any], ys: list[Any]) -> tuple[Part, str]:
-        return _pictures(xs, ys, colour, size) if headers else part_of(_stacked(xs), _labels(ys), kind, size)
+    def part(xs: list[Any], ys: list[Any], kind: str | None = None) -> tuple[Part, str]:
+        return (
+            _pictures(xs, ys, colour, size) if headers else part_of(_stacked(xs), _labels(ys), options, kind)
+        )
 
     train, kind = part(xs, ys)
     if headers:
         check_wide(headers, train.x)
     if test is not None:
-        held_out, _ = part(*examples(test, progress)[:2])
+        held_out, _ = part(*examples(test, options.progress)[:2], kind)
     source = f"{type(data).__module__.split('.')[0]}.{type(data).__name__} of {len(data)}"
     names = class_names(data, label_key)
     return assemble(train, held_out, options, kind=kind, source=source, class_names=names)
@@ -85,7 +78,7 @@ def _key(example: Mapping[str, Any], keys: tuple[str, ...], what: str) -> str:
     )
 
 
-def _pictures(xs: list[Any], ys: list[Any], colour: bool, size: Size) -> tuple[Part, str]:
+def _pictures(xs: list[Any], ys: list[Any], colour: bool, size: tuple[int, int] | None) -> tuple[Part, str]:
     pixels = torch.from_numpy(np.stack([to_pixels(x, colour, size) for x in xs]))
     note = sizes_note(map(read_header, xs), size)
     return Part(pixels, as_array(_labels(ys)), layout=note, scaling="scaled to 0..1"), "image"

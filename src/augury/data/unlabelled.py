@@ -16,13 +16,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
-from augury.core.files import Progress, silent
 from augury.core.rng import generator
-from augury.data.arrays import NAMES, Size, open_npz, part_of
+from augury.data.arrays import NAMES, open_npz, part_of
 from augury.data.dataset import Dataset, check_finite, check_shape
 from augury.data.folder import find_parts, find_table, read_unlabelled, subfolders
 from augury.data.load import checked_size, load
 from augury.data.named import NAMED
+from augury.data.targets import Options
 
 ARRAYS = ("x_train", "train_images", "x", "images", "data")
 """Names under which an `.npz` may hold its inputs, in the order in which they are looked for."""
@@ -39,43 +39,33 @@ class Unlabelled:
     """Files that could not be read and were skipped."""
 
 
-def load_inputs(
-    source: Any,
-    *,
-    kind: str | None = None,
-    size: int | tuple[int, int] | None = None,
-    skip_bad: bool = False,
-    progress: Progress = silent,
-    **options: Any,
-) -> Dataset | Unlabelled:
+def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
     """Return what `load` returns, or the inputs alone of arrays, `.npz` files and folders without labels."""
-    place = _place(source)
+    place, how = _place(source), _options(options)
     if isinstance(source, np.ndarray | Tensor):
-        return _array(source, kind, checked_size(size), "arrays")
+        return _array(source, how, "arrays")
     if place is not None and place.suffix == ".npz":
         arrays = open_npz(place)
         if not any(all(name in arrays for name in names) for names in NAMES):
-            return _array(_named(arrays, place), kind, checked_size(size), f"file {place}")
+            return _array(_named(arrays, place), how, f"file {place}")
     if place is not None and place.is_dir() and not subfolders(place) and find_table(place) is None:
-        return _folder(place, size, skip_bad, progress)
-    return load(source, kind=kind, size=size, skip_bad=skip_bad, progress=progress, **options)
+        return _folder(place, how)
+    return load(source, **options)
 
 
 def load_images(
     source: Any, *, variant: str | None = None, subset: int | None = None, seed: int = 0, **options: Any
 ) -> Unlabelled:
-    """Return images, wherever they come from, whatever their labels; further options are those of `load_inputs`."""
-    place = _place(source)
+    """Return images, wherever they come from, whatever their labels; further options are those of `load`."""
+    place, how = _place(source), _options(options)
     if place is not None and variant is not None:
         raise InputError(
             f"a variant can be planted in a named set only; got variant={variant!r}. Leave it out."
         )
     if place is not None and place.is_dir():
-        images = _folder(find_parts(place)[0], **options)
+        images = _folder(find_parts(place)[0], how)
     elif place is not None and place.suffix == ".npz":
-        images = _array(
-            _named(open_npz(place), place), None, checked_size(options.get("size")), f"file {place}"
-        )
+        images = _array(_named(open_npz(place), place), how, f"file {place}")
     else:
         found = load_inputs(source, variant=variant, seed=seed, **options)
         x = found.x_train if isinstance(found, Dataset) else found.x
@@ -110,16 +100,19 @@ def _named(arrays: dict[str, np.ndarray], place: Path) -> np.ndarray:
     return arrays[name]
 
 
-def _array(x: Any, kind: str | None, size: Size, source: str) -> Unlabelled:
-    part, kind = part_of(x, np.zeros(0), kind, size)
+def _options(given: dict[str, Any]) -> Options:
+    known = {key: given[key] for key in ("kind", "skip_bad", "progress") if key in given}
+    return Options(size=checked_size(given.get("size")), **known)
+
+
+def _array(x: Any, options: Options, source: str) -> Unlabelled:
+    part, kind = part_of(x, np.zeros(0), options)
     check_shape(part.x, kind, "data")
     check_finite(part.x, "data", "inputs")
     return Unlabelled(part.x, kind, source)
 
 
-def _folder(
-    folder: Path, size: Any = None, skip_bad: bool = False, progress: Progress = silent
-) -> Unlabelled:
-    part = read_unlabelled(folder, checked_size(size), skip_bad, progress)
+def _folder(folder: Path, options: Options) -> Unlabelled:
+    part = read_unlabelled(folder, options)
     check_shape(part.x, "image", "data")
     return Unlabelled(part.x, "image", f"folder {folder}", part.skipped)
