@@ -41,12 +41,10 @@ def load(
     Parameters
     ----------
     source
-        A name ("mnist5k", "cifar10", ...), a folder of images (see `augury.data.folder`), an `.npz` file, a pair
-        (inputs, labels) of arrays or tensors, a mapping of such arrays or of splits, a data frame with a column of
-        labels, any map-style torch data set or a loader of one, or a `Dataset`.
+        A name ("mnist5k", ...), a folder of images, an `.npz` file, a pair (inputs, labels), a mapping of arrays or of
+        splits, a data frame with a column of labels, a map-style torch data set or a loader of one, or a `Dataset`.
     variant
-        A truth to plant: "rotated", "partially_rotated", "translated", "scaled", several joined by "+", or
-        "coloured_rotated".
+        A truth to plant: "rotated", "partially_rotated", "translated", "scaled" (joined by "+") or "coloured_rotated".
     subset
         How many training examples to keep, drawn at random.
     test
@@ -71,27 +69,25 @@ def load(
     Dataset
         The record.
     """
-    if variant is not None and variant != COLOURED:
-        _check_variant(variant)
-    coloured_task = choose("task", task or "digit", DESCRIPTORS) if variant == COLOURED else None
-    task = None if coloured_task else task
+    _check_variant(variant)
+    coloured = choose("task", task or "digit", DESCRIPTORS) if variant == COLOURED else ""
+    task = None if coloured else task
     options = Options(task, test_fraction, seed, kind, checked_size(size), skip_bad, progress)
     if isinstance(source, str) and source == "toy":
         choose("variant of the toy data", variant or "rotated", [v for v in TOY_VARIANTS if v])
         data, variant = toy(TOY_VARIANTS[variant], seed=seed), None
     else:
         data = read(source, options, test)
-    if subset is not None:
-        data = data.subset(subset, seed)
-    if coloured_task:
-        return coloured_rotated(data, coloured_task, seed)
+    data = data if subset is None else data.subset(subset, seed)
+    if coloured:
+        return coloured_rotated(data, coloured, seed)
     return data if variant is None else plant(data, variant, seed)
 
 
-def _check_variant(variant: str) -> None:
-    if "+" in variant:
+def _check_variant(variant: str | None) -> None:
+    if variant is not None and "+" in variant:
         variant_names(variant)
-    else:
+    elif variant is not None:
         choose("variant", variant, [*VARIANTS, COLOURED])
 
 
