@@ -14,7 +14,7 @@ from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.data.toy import toy
+from augury.data.variants import toy
 from augury.methods.invariant_weights import InvariantWeights
 from augury.methods.learn import learn
 from augury.methods.prepare import prepare

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from augury.config.hyper import AmortizeConfig, checked_descriptors, corners
 from augury.core.errors import InputError
 from augury.core.rng import generator, spawn
-from augury.data.coloured import DESCRIPTORS, coloured_rotated_tasks
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.data.unlabelled import Images, load_images
+from augury.data.unlabelled import Unlabelled, load_images
+from augury.data.variants import DESCRIPTORS, coloured_rotated_tasks
 from augury.methods.hyper.groups import Group, parse_groups
 from augury.methods.hyper.measured import summarise
 from augury.methods.hyper.pretraining import Contrastive, MultiTask, Pretrainer, gather
@@ -143,7 +143,7 @@ def _contrastive(
     if groups is None:
         raise InputError("name the invariance groups to span, such as groups='rotation,color'.")
     parse_groups(groups)  # complains before a long read
-    images = data if isinstance(data, Images) else load_images(data)
+    images = data if isinstance(data, Unlabelled) else load_images(data)
     parsed = parse_groups(groups, images.x.shape[1:])
     names = tuple(group.name for group in parsed)
     points = corners(len(parsed)) if descriptors is None else checked_descriptors(descriptors, names)

@@ -1,7 +1,4 @@
-""".
-
-From labels as people keep them (numbers, text) to class indices from 0, or to regression targets [N, D].
-"""
+"""The last step of every reader: labels as people keep them become class indices from 0, or targets [N, D]."""
 
 from dataclasses import dataclass
 
@@ -10,7 +7,8 @@ import torch
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.data.dataset import Dataset, check_finite, check_lengths
+from augury.core.files import Progress, silent
+from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths
 from augury.data.split import split
 
 
@@ -23,19 +21,22 @@ class Part:
     y: np.ndarray
     """Labels or targets as they were kept: integers, floats or text."""
     skipped: tuple[str, ...] = ()
-    """Files passed over."""
+    layout: str = ""
+    scaling: str = ""
+    """What was done to shape and values, as in `Dataset`."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to make a data set of what was read."""
+    """How to read data and make a data set of them; the fields are those of `augury.load`."""
 
     task: str | None = None
-    """"classification" or "regression"; inferred from the labels where None."""
     test_fraction: float = 0.2
-    """Share of the examples to set aside where there is no separate test set."""
     seed: int = 0
-    """Seed of that split."""
+    kind: str | None = None
+    size: tuple[int, int] | None = None
+    skip_bad: bool = False
+    progress: Progress = silent
 
 
 def assemble(
@@ -47,51 +48,58 @@ def assemble(
     source: str,
     class_names: tuple[str, ...] = (),
 ) -> Dataset:
-    """Encode the labels, split where there is no test set, and check everything."""
-    _check(train, test, source)
-    task = infer_task(train.y, options.task)
-    y, y_test, names = _targets(task, train.y, train.y[:0] if test is None else test.y, class_names)
-    if test is None:
-        keep, aside = split(y, options.test_fraction, options.seed, by_class=task == "classification")
-        parts = train.x[keep], torch.from_numpy(y[keep]), train.x[aside], torch.from_numpy(y[aside])
-    else:
-        parts = train.x, torch.from_numpy(y), test.x, torch.from_numpy(y_test)
-    skipped = train.skipped + (test.skipped if test else ())
-    return Dataset(*parts, kind=kind, task=task, class_names=names, source=source, skipped=skipped)
-
-
-def _check(train: Part, test: Part | None, source: str) -> None:
-    """Check what a split would hide: lengths, and which example is not finite, counted as the user counts."""
+    """Encode the labels, split if there is no test set, and check everything."""
     for name, part in (("data" if test is None else "train", train), ("test", test)):
-        if part is not None:
+        if part is not None:  # a split would hide these: lengths, and which example is not finite
             check_lengths(part.x, part.y, name)
             check_finite(part.x, name, "inputs")
             if part.y.dtype.kind == "f" and part.y.ndim > 1:
                 check_finite(torch.from_numpy(part.y), name, "targets")
     if len(train.x) == 0:
         raise InputError(f"the training set must hold at least one example; got none ({source}).")
-
-
-def _targets(
-    task: str, y: np.ndarray, y_test: np.ndarray, names: tuple[str, ...]
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    task = infer_task(train.y, options.task)
+    y_test, names = train.y[:0] if test is None else test.y, class_names
     if task == "regression":
-        return regression_targets(y), regression_targets(y_test), ()
-    return encode(class_labels(y), class_labels(y_test), names)
-
-
-TASKS = ("classification", "regression")
+        y, y_test, names = regression_targets(train.y), regression_targets(y_test), ()
+    else:
+        y, y_test, names = encode(class_labels(train.y), class_labels(y_test), names)
+    if test is None:
+        keep, aside = split(y, options.test_fraction, options.seed, by_class=task == "classification")
+        parts = train.x[keep], torch.from_numpy(y[keep]), train.x[aside], torch.from_numpy(y[aside])
+    else:
+        parts = train.x, torch.from_numpy(y), test.x, torch.from_numpy(y_test)
+    return Dataset(
+        *parts,
+        kind=kind,
+        task=task,
+        class_names=names,
+        source=source,
+        skipped=train.skipped + (test.skipped if test else ()),
+        layout=train.layout,
+        scaling=train.scaling,
+    )
 
 
 def infer_task(y: np.ndarray, task: str | None = None) -> str:
-    """Say what the task is, from the labels, unless the user said it."""
+    """Return the task, as stated or else from the labels; raise where that is ambiguous."""
     if task is not None:
         return choose("task", task, TASKS)
+    if _one_hot(y):
+        raise InputError(
+            f"labels [N, {y.shape[1]}] with a single 1 in each row look one-hot. Take y.argmax(1), or say "
+            f"task='classification' (which does so) or task='regression'."
+        )
     if y.dtype.kind == "f":
         if y.ndim >= 2:
             return "regression"
         _whole(y)
     return "classification"
+
+
+def _one_hot(y: np.ndarray) -> bool:
+    if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf" or not len(y):
+        return False
+    return bool(((y == 0) | (y == 1)).all() and (y.sum(1) == 1).all())
 
 
 def _whole(y: np.ndarray) -> np.ndarray:
@@ -107,9 +115,13 @@ def _whole(y: np.ndarray) -> np.ndarray:
 
 def class_labels(y: np.ndarray) -> np.ndarray:
     """Return class labels as a flat array of integers or text."""
+    if _one_hot(y):
+        y = y.argmax(1)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
+        if not len(y):
+            return np.zeros(0, np.int64)
         raise InputError(
             f"class labels must be one per example, [N]; got shape {list(y.shape)}. "
             f"From one-hot rows take the argmax; for real targets, say task='regression'."
