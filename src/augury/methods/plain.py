@@ -47,4 +47,4 @@ class Plain(WithEvidence):
         """Say that every width is zero, as given; give the evidence where there is one."""
         zero = {s.name: Width(s.unit.to_person(0.0), s.unit.symbol, verdict="given") for s in self.specs}
         value = None if self.evidence is None else self.evidence.value(batches(), rng)
-        return Findings(zero, value, value)
+        return Findings(zero, value)

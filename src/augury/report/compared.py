@@ -108,7 +108,7 @@ def _learned_rows(runs: list[Run]) -> list[list[str]]:
         "test accuracy": lambda i: percent(i.test_accuracy),
         "test error (RMSE)": lambda i: number(i.test_error, 4),
         "log evidence": lambda i: number(i.log_evidence, 4),
-        "log evidence without": lambda i: number(i.log_evidence_without, 4),
+        "log evidence, baseline": lambda i: number(i.log_evidence_without, 4),
         "training time": lambda i: seconds(i.seconds),
     }
     for name, write in figures.items():

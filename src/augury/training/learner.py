@@ -36,8 +36,6 @@ class Findings:
     """Every width by its generator's name, without the planted truth, which a learner does not know."""
     log_evidence: float | None = None
     """Log evidence of the final state, where the method has one."""
-    log_evidence_without: float | None = None
-    """The same with all widths at zero."""
     notes: tuple[str, ...] = ()
     """What a person should know besides, such as a target that was not reached."""
 
