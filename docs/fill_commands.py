@@ -7,13 +7,7 @@ OPTION = re.compile(r"(?<!\S)(--[a-z-]+)")
 
 
 def commands() -> str:
-    """Return every command with its options, as `--help` has them.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return every command with its options, as Markdown."""
     from typer.main import get_command
 
     from augury.cli.main import app

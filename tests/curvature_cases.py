@@ -5,6 +5,7 @@ from torch import nn
 
 from augury.core.rng import generator
 from augury.core.scalars import ScalarBias, ScalarScale
+from augury.curvature.factors import OuterSum
 from augury.curvature.structure import added
 from augury.curvature.tape import covered_layers, record
 from augury.evidence.laplace import STRUCTURES
@@ -201,15 +202,32 @@ def case(name, N=3, S=3, seed=0):
 def statistics(structure, net, views, columns):
     """Totals of one pass over all views."""
     tape = record(net, views.flatten(0, 1), views.shape[1], structure.layers)
-    return added([
-        structure.inputs(tape),
-        *(structure.outputs(tape, tape.gradients(c, create_graph=False, retain=True)) for c in columns),
-    ])
+    totals = structure.inputs(tape)
+    for column in columns:
+        totals = added(
+            totals, structure.outputs(tape, tape.gradients(column, create_graph=False, retain=True))
+        )
+    return totals
+
+
+def dense(totals):
+    """Statistics as plain tensors: sums of outer products as matrices, and the number n of rows of A beside them."""
+    sums = {key: T for key, T in totals.items() if isinstance(T, OuterSum)}
+    counts = {key.replace("/A", "/n"): torch.tensor(T.n) for key, T in sums.items() if key.endswith("/A")}
+    return totals | {key: T.matrix() for key, T in sums.items()} | counts
+
+
+def undensed(totals):
+    """The inverse of `dense`, as `decompose` takes it."""
+    out = {key: T for key, T in totals.items() if not key.endswith("/n")}
+    for key in [key for key in out if key[-2:] in ("/A", "/G")]:
+        out[key] = OuterSum((), totals[key], float(totals.get(key[:-1] + "n", 1.0)))
+    return out
 
 
 def fitted(kind, net, views, Lambda=None, **options):
-    """A structure and its totals, exact curvature of a classification in the outputs unless told."""
+    """A structure and its totals as tensors (default: exact curvature of a classification in the outputs)."""
     structure = STRUCTURES[kind](covered_layers(net), **options)
     Lambda = lambdas(averaged(net, views)) if Lambda is None else Lambda
-    totals = statistics(structure, net, views, roots(Lambda))
+    totals = dense(statistics(structure, net, views, roots(Lambda)))
     return structure, {name: T.detach() for name, T in totals.items()}

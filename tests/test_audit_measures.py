@@ -1,12 +1,15 @@
 """LI, DI, SI and agreement against a naive double loop in float64, and what must hold of them."""
 
+import sys
+
 import pytest
 import torch
 from torch import nn
 
-from augury.auditing.measures import compare
+from augury.auditing.audit import audit
+from augury.auditing.measures import check_method, compare
 from augury.auditing.orbits import orbit_of
-from augury.auditing.statistics import Tally
+from augury.auditing.statistics import SetStatistics
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.models.small import MLP
@@ -30,60 +33,46 @@ def network(C=1, side=6, outputs=4):
     return MLP([C * side * side, 16, 16, outputs], generator(0), "relu").double()
 
 
-def seen_by(net, x, transform, saliency="gradient", seed=0):
+def seen_by(net, x, transform, saliency="gradient"):
     orbit = orbit_of(transform, x.shape[1:])
-    moves = orbit.moves(len(x), generator(seed))
-    return orbit, moves, compare(net, x, moves.forth, orbit.S, saliency)
+    drawn = orbit.draw(len(x), generator(0))
+    return orbit, drawn, compare(net, x, drawn.apply, orbit.S, saliency)
+
+
+def naive_measures(net, x, group):
+    elements = range(1, group.order)
+    views = [lambda x, j=j: group.element(x[None], j)[0] for j in elements]
+    back = [lambda m, j=j: group.element(m[None], group.inverse_of(j))[0] for j in elements]
+    return naive.measures(net, x, views, back)
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.names[0])
 def test_measures_equal_a_naive_double_loop(group):
     net, x = network(), images()
     _, _, seen = seen_by(net, x, group)
-    elements = range(1, group.order)
-    moves = [lambda x, j=j: group.element(x[None], j)[0] for j in elements]
-    back = [lambda m, j=j: group.element(m[None], group.inverse_of(j))[0] for j in elements]
-    expected = naive.measures(net, x, moves, back)
+    expected = naive_measures(net, x, group)
     assert expected["LI"].min() > 1e-6  # a network that is not invariant, or nothing would be compared
-    for name, value in (
-        ("LI", seen.LI),
-        ("DI", seen.DI),
-        ("SI", seen.SI),
-        ("agreement", seen.agree.double()),
-    ):
-        torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=1e-12)
+    found = {"LI": seen.LI, "DI": seen.DI, "SI": seen.SI, "agreement": seen.agree.double()}
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_a_set_in_batches_gives_means_errors_and_spread_of_the_naive_loop():
     net, x, group = network(), images(23), CyclicRotation(4)
     y = torch.arange(23) % 3
     orbit = orbit_of(group, x.shape[1:])
-    tally = Tally(orbit, groups=4)
+    tally = SetStatistics(orbit, groups=4)
     for part, labels in zip(x.split(5), y.split(5), strict=True):
-        tally.add(compare(net, part, orbit.moves(len(part), generator(0)).forth, orbit.S), labels)
-    moves = [lambda x, j=j: group.element(x[None], j)[0] for j in (1, 2, 3)]
-    back = [lambda m, j=j: group.element(m[None], -j % 4)[0] for j in (1, 2, 3)]
-    expected = naive.measures(net, x, moves, back)
+        tally.add(compare(net, part, orbit.draw(len(part), generator(0)).apply, orbit.S), labels)
     scores = tally.scores()
     assert scores.images == 23
-    for name in ("LI", "DI", "SI", "agreement"):
-        mean, stderr = naive.mean_and_stderr(expected[name])
-        assert getattr(scores, name).value == pytest.approx(mean, rel=1e-9)
-        assert getattr(scores, name).stderr == pytest.approx(stderr, rel=1e-7)
-        for level in range(3):
-            mean, stderr = naive.mean_and_stderr(expected[name][:, level : level + 1])
-            at = getattr(tally.scores(level=level), name)
-            assert (at.value, at.stderr) == (
-                pytest.approx(mean, rel=1e-9),
-                pytest.approx(stderr, rel=1e-7, abs=1e-12),
-            )
-        for label in range(3):
-            mean, stderr = naive.mean_and_stderr(expected[name][y == label])
-            of_class = getattr(tally.scores(group=label), name)
-            assert (of_class.value, of_class.stderr) == (
-                pytest.approx(mean, rel=1e-9),
-                pytest.approx(stderr, rel=1e-7, abs=1e-12),
-            )
+    for name, values in naive_measures(net, x, group).items():
+        cases = [(scores, values)]
+        cases += [(tally.scores(level=level), values[:, level : level + 1]) for level in range(3)]
+        cases += [(tally.scores(group=label), values[y == label]) for label in range(3)]
+        for found, expected in cases:
+            mean, stderr = naive.mean_and_stderr(expected)
+            assert getattr(found, name).value == pytest.approx(mean, rel=1e-9)
+            assert getattr(found, name).stderr == pytest.approx(stderr, rel=1e-7, abs=1e-12)
     assert tally.scores(group=3) is None, "a class without inputs has no scores"
     with torch.no_grad():
         spread = naive.pair_distance(net(x))
@@ -96,11 +85,11 @@ def test_large_offsets_of_the_logits_do_not_drown_their_spread():
     orbit = orbit_of(Flip("x"), x.shape[1:])
     spreads = []
     for offset in (0.0, 1e4):
-        tally = Tally(orbit, 4)
+        tally = SetStatistics(orbit, 4)
         for part in x.split(4):
             f = lambda x, offset=offset: net(x) + offset  # noqa: E731
             tally.add(
-                compare(f, part, orbit.moves(4, generator(0)).forth, 1), torch.zeros(4, dtype=torch.int64)
+                compare(f, part, orbit.draw(4, generator(0)).apply, 1), torch.zeros(4, dtype=torch.int64)
             )
         spreads.append(tally.spread())
     assert spreads[1] == pytest.approx(spreads[0], rel=1e-4)
@@ -122,15 +111,15 @@ def test_large_offsets_of_the_logits_do_not_drown_their_spread():
 def test_saliency_of_a_view_is_the_pullback_of_its_gradient(transform, x):
     """For any transformation: m_g = J_g^T m(g x), with J_g by brute force."""
     net = MLP([x[0].numel(), 12, 3], generator(0), "relu").double()
-    orbit, moves, seen = seen_by(net, x, transform)
+    orbit, drawn, seen = seen_by(net, x, transform)
     assert seen.SI.min() < 0.999
     copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
-    views = moves.forth(copies)
+    views = drawn.apply(copies)
     for b, s in ((0, 0), (len(x) - 1, orbit.S - 1)):
         m = naive.saliency(net, views[b, s])
 
         def view_of(one, b=b, s=s):
-            return moves.forth(
+            return drawn.apply(
                 torch.cat([copies[:b], one.expand(1, orbit.S, *x.shape[1:]), copies[b + 1 :]])
             )[b, s]
 
@@ -149,9 +138,7 @@ def test_an_exactly_invariant_function_scores_zero_and_one_for_any_transformatio
     assert seen.LI.max() < 1e-20
     torch.testing.assert_close(seen.SI, torch.ones_like(seen.SI))
     _, _, other = seen_by(lambda x: x.repeat(1, 2), x, AffineCoordinates("rotation"))
-    assert (
-        other.LI.min() > 1e-3 and other.SI.min() < 0.5
-    )  # the same must see a function that is not invariant
+    assert other.LI.min() > 1e-3 and other.SI.min() < 0.5  # a function that is not invariant must be seen
 
 
 def test_contrast_invariance_is_recognised_though_inverting_the_map_would_not_do():
@@ -196,7 +183,7 @@ class TestOrbits:
         orbit = orbit_of(CyclicRotation(4), (1, 6, 6))
         assert (orbit.S, orbit.levels, orbit.unit, orbit.name) == (3, (90.0, 180.0, 270.0), "deg", "C4")
         x = images(2)
-        views = orbit.moves(2, generator(0)).forth(x[:, None].expand(-1, 3, -1, -1, -1))
+        views = orbit.draw(2, generator(0)).apply(x[:, None].expand(-1, 3, -1, -1, -1))
         for s in range(3):
             assert torch.equal(views[:, s], torch.rot90(x, s + 1, (-2, -1)))
 
@@ -205,25 +192,23 @@ class TestOrbits:
         assert orbit.unit == "px" and orbit.S == 8
         assert orbit.levels == (9.0, pytest.approx(9 * 2**0.5, abs=1e-4))
         membership = orbit.membership()
-        assert membership.sum(0).tolist() == pytest.approx([1, 1]) and membership.gt(0).sum(0).tolist() == [
-            4,
-            4,
-        ]
+        assert membership.sum(0).tolist() == pytest.approx([1, 1])
+        assert membership.gt(0).sum(0).tolist() == [4, 4]
 
     def test_a_distribution_is_asked_at_equal_steps_in_both_directions(self):
         rotation = Affine2d((6, 6), "rotation")
         rotation.set_widths({"rotation": 120})
         orbit = orbit_of(rotation, (1, 6, 6), levels=4)
         assert orbit.levels == (30.0, 60.0, 90.0, 120.0) and orbit.unit == "deg" and orbit.S == 8
-        moves = orbit.moves(5, generator(0)).parts[0]
+        drawn = orbit.draw(5, generator(0)).parts[0]
         expected = torch.tensor([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1])
-        torch.testing.assert_close(moves.eps.abs()[..., 0], expected.expand(5, 8))
-        torch.testing.assert_close(moves.eps[:, ::2], -moves.eps[:, 1::2])
+        torch.testing.assert_close(drawn.eps.abs()[..., 0], expected.expand(5, 8))
+        torch.testing.assert_close(drawn.eps[:, ::2], -drawn.eps[:, 1::2])
 
     def test_several_widths_are_asked_on_the_surface_of_the_cube(self):
         orbit = orbit_of(Affine2d((6, 6)), (1, 6, 6))
         assert orbit.unit == "%" and orbit.levels[-1] == 100
-        eps = orbit.moves(5, generator(0)).parts[0].eps
+        eps = orbit.draw(5, generator(0)).parts[0].eps
         torch.testing.assert_close(
             eps.abs().amax(-1), torch.tensor(orbit.strengths).div(100).expand(5, 16).float()
         )
@@ -247,19 +232,19 @@ class TestOrbits:
             orbit_of(Affine2d((6, 6)), (1, 6, 6), levels=0)
 
 
-class TestForthAndBack:
+class TestRoundTrip:
     @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.names[0])
     def test_exact_groups_cost_nothing(self, group):
         x = images(3)
         orbit = orbit_of(group, x.shape[1:])
         copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
-        assert torch.equal(orbit.moves(3, generator(0)).forth_and_back(copies), copies)
+        assert torch.equal(orbit.draw(3, generator(0)).round_trip(copies), copies)
 
     def test_interpolation_costs_something_and_a_quarter_turn_does_not(self):
         x = images(3)
         orbit = orbit_of(CyclicRotation(8), x.shape[1:])
         copies = x[:, None].expand(-1, 7, *x.shape[1:])
-        error = (orbit.moves(3, generator(0)).forth_and_back(copies) - copies).abs().amax((0, 2, 3, 4))
+        error = (orbit.draw(3, generator(0)).round_trip(copies) - copies).abs().amax((0, 2, 3, 4))
         assert error[1::2].max() == 0 and error[::2].min() > 0.05
 
     def test_the_last_of_a_chain_is_undone_first(self):
@@ -269,27 +254,27 @@ class TestForthAndBack:
         chain.set_widths({"translate_x": 6, "rotation": 90})
         orbit = orbit_of(chain, x.shape[1:])
         copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
-        moves = orbit.moves(1, generator(0))
-        assert (moves.forth(copies) - copies).abs().amax() > 0.5
-        assert (moves.forth_and_back(copies) - copies).abs().amax() < 0.05
+        drawn = orbit.draw(1, generator(0))
+        assert (drawn.apply(copies) - copies).abs().amax() > 0.5
+        assert (drawn.round_trip(copies) - copies).abs().amax() < 0.05
 
     def test_what_has_one_direction_is_left_out(self):
         x = images(3, C=3)
         orbit = orbit_of(Color(["blur", "grey"]), x.shape[1:])
         copies = x[:, None].expand(-1, orbit.S, *x.shape[1:])
-        moves = orbit.moves(3, generator(0))
-        assert (moves.forth(copies) - copies).abs().max() > 0.05
-        torch.testing.assert_close(moves.forth_and_back(copies), copies)
+        drawn = orbit.draw(3, generator(0))
+        assert (drawn.apply(copies) - copies).abs().max() > 0.05
+        torch.testing.assert_close(drawn.round_trip(copies), copies)
 
 
-class TestRealCaptum:
+class TestCaptum:
     """captum itself, where its attributions are known in closed form: on linear and on quadratic functions."""
 
     @pytest.mark.parametrize("method", ["integrated_gradients", "input_x_gradient", "feature_ablation"])
     def test_maps_of_a_linear_function_are_input_times_weight_in_the_frame_of_the_input(self, method):
         net, x = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)).double(), images(3, side=4)
-        _, moves, seen = seen_by(net, x, CyclicRotation(4), method)
-        views = moves.forth(x[:, None].expand(-1, 3, -1, -1, -1))
+        _, drawn, seen = seen_by(net, x, CyclicRotation(4), method)
+        views = drawn.apply(x[:, None].expand(-1, 3, -1, -1, -1))
         W = net[1].weight[net(x).argmax(1)].reshape(3, 1, 4, 4).detach()
         torch.testing.assert_close(seen.m, x * W)
         for s in range(3):
@@ -315,60 +300,16 @@ class TestRealCaptum:
         assert seen_by(network(), x, CyclicRotation(4), method)[2].SI.min() < 0.9
 
     def test_the_whole_audit_runs_on_captums_maps(self):
-        from augury.auditing.audit import audit
-
         found = audit(network(), images(8), "C4", saliency="integrated_gradients", corruptions=False)
         assert found.saliency == "integrated_gradients" and found.SI.value < 0.95
 
-
-class TestCaptum:
-    """captum itself is not needed: these stand-ins have its interface, and attributions known in closed form."""
-
-    @pytest.fixture
-    def captum(self, monkeypatch):
-        import sys
-        import types
-
-        class IntegratedGradients:
-            """A midpoint rule with all steps in one batch, as captum has it."""
-
-            def __init__(self, forward_func):
-                self.forward = forward_func
-
-            def attribute(self, inputs, target):
-                inputs = inputs.detach()
-                steps = (torch.arange(8, dtype=inputs.dtype) + 0.5) / 8
-                batch = torch.cat([inputs * t for t in steps]).requires_grad_()
-                chosen = self.forward(batch).gather(1, target.repeat(8)[:, None]).sum()
-                (gradient,) = torch.autograd.grad(chosen, batch)
-                return inputs * gradient.reshape(8, *inputs.shape).mean(0)
-
-        module = types.ModuleType("captum.attr")
-        module.IntegratedGradients = IntegratedGradients
-        monkeypatch.setitem(sys.modules, "captum", types.ModuleType("captum"))
-        monkeypatch.setitem(sys.modules, "captum.attr", module)
-
-    def test_maps_of_views_come_back_to_the_frame_of_the_input(self, captum):
-        net, x = nn.Sequential(nn.Flatten(), nn.Linear(36, 3)).double(), images(4)
-        _, moves, seen = seen_by(net, x, CyclicRotation(4), "integrated_gradients")
-        views = moves.forth(x[:, None].expand(-1, 3, -1, -1, -1))
-        for s in range(3):  # of a linear function, integrated gradients are input times weight
-            W = net[1].weight[net(views[:, s]).argmax(1)].reshape(4, 1, 6, 6).detach()
-            expected = torch.rot90(views[:, s] * W, -(s + 1), (-2, -1))
-            torch.testing.assert_close(seen.m_g[:, s], expected)
-        assert seen.SI.abs().max() < 1
-
-    def test_noise_of_each_input_stays_with_it_in_captums_larger_batches(self, captum):
+    def test_noise_of_each_input_stays_with_it_in_captums_larger_batches(self):
         net, x = nn.Sequential(nn.Flatten(), nn.Linear(36, 3)).double(), images(4)
         _, _, by_captum = seen_by(net, x, Affine2d((6, 6)), "integrated_gradients")
         _, _, plain = seen_by(net, x, Affine2d((6, 6)))
         torch.testing.assert_close(by_captum.m_g, plain.m_g * x[:, None])
 
     def test_without_captum_the_error_says_what_to_do(self, monkeypatch):
-        import sys
-
-        from augury.auditing.measures import check_method
-
         monkeypatch.setitem(sys.modules, "captum.attr", None)
         check_method("gradient")
         with pytest.raises(InputError, match="pip install captum"):

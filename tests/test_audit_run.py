@@ -9,7 +9,7 @@ from torch import nn
 
 import augury
 from augury.auditing.audit import audit, examine
-from augury.auditing.statistics import Tally
+from augury.auditing.statistics import SetStatistics
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
@@ -286,13 +286,13 @@ class TestTheRecord:
 
 def test_memory_is_that_of_a_batch(monkeypatch):
     sizes = []
-    add = Tally.add
+    add = SetStatistics.add
 
     def watch(self, seen, group, labelled=False):
         sizes.append(seen.f_g.shape[0] * (seen.f_g.shape[1] + 1))
         add(self, seen, group, labelled)
 
-    monkeypatch.setattr(Tally, "add", watch)
+    monkeypatch.setattr(SetStatistics, "add", watch)
     audit(network(), images(200), "C4", batch=64)
     assert max(sizes) <= 64 and len(sizes) > 10
 

@@ -6,8 +6,7 @@ import tomllib
 
 import pytest
 
-from augury.cli import toml
-from augury.cli.asked import KINDS, SETTINGS, asked, from_file
+from augury.cli.settings import KINDS, SETTINGS, from_toml, merge, to_toml
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from export_doubles import GEOMETRY, policy
@@ -17,7 +16,7 @@ data = "mnist5k"
 variant = "rotated"
 method = "augerino"
 epochs = 7
-rate = 1
+lr = 1
 generators = ["rotation", "scale"]
 skip_bad = true
 run = "runs/a"
@@ -36,35 +35,32 @@ def file(tmp_path):
 
 
 def test_a_file_gives_what_flags_do_not(file):
-    found = asked({"epochs": 9, "data": None}, file)
-    assert found.data == "mnist5k" and found.method == "augerino" and str(found.run) == "runs/a"
-    assert (
-        found.config.epochs == 9
-        and found.config.rate == 1.0
-        and found.config.generators == ("rotation", "scale")
-    )
+    found = merge({"epochs": 9, "data": None}, file)
+    assert found.values["data"] == "mnist5k" and found.method == "augerino"
+    assert str(found.folder("run")) == "runs/a"
+    config = found.config
+    assert (config.epochs, config.rate, config.generators) == (9, 1.0, ("rotation", "scale"))
     assert found.reading == {"variant": "rotated", "skip_bad": True, "seed": 0}
 
 
 def test_flags_win_width_by_width(file):
-    found = asked({"widths": {"rotation": 90.0}, "method": "lila", "baseline": False}, file)
+    found = merge({"widths": {"rotation": 90.0}, "method": "lila", "baseline": False}, file)
     assert found.settings["widths"] == {"rotation": 90.0, "scale_x": 1.2} and found.method == "lila"
-    assert found.baseline is False and asked({}, file).baseline is True
+    assert found.baseline is False and merge({}, file).baseline is True
 
 
 def test_what_is_printed_is_read_again_as_the_same(file, augury, tmp_path):
-    code, text, _ = augury("learn", "--config", file, "--set", "eta_steps=3", "--print-config")
+    code, text, _ = augury(
+        "learn", "--config", file, "--set", "eta_steps=3", "--set", "batch_size=7", "--print-config"
+    )
     assert code == 0
     (tmp_path / "again.toml").write_text(text)
     assert augury("learn", "--config", tmp_path / "again.toml", "--print-config")[1] == text
     values = tomllib.loads(text)
-    assert (
-        values["eta_steps"] == 3
-        and values["rate"] == 1.0
-        and values["widths"] == {"rotation": 30, "scale_x": 1.2}
-    )
-    again = asked({}, tmp_path / "again.toml")
-    assert again.config == asked({"eta_steps": 3}, file).config
+    assert values["eta_steps"] == 3 and values["batch"] == 7 and values["rate"] == 1.0
+    assert values["widths"] == {"rotation": 30, "scale_x": 1.2}
+    again = merge({}, tmp_path / "again.toml")
+    assert again.config == merge({"eta_steps": 3, "batch": 7}, file).config
     assert not (tmp_path / "runs").exists()
 
 
@@ -84,7 +80,7 @@ def test_texts_survive_whatever_is_in_them():
         "d": {"x": 1e-7},
         "e": None,
     }
-    assert tomllib.loads(toml.dumps(odd)) == {k: v for k, v in odd.items() if v is not None}
+    assert tomllib.loads(to_toml(odd)) == {k: v for k, v in odd.items() if v is not None}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_mistakes_in_a_file_are_named(tmp_path, text, says):
     path = tmp_path / "run.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=says):
-        from_file(path)
+        from_toml(path)
 
 
 def test_a_file_that_is_not_there(tmp_path, augury):
@@ -125,11 +121,11 @@ def test_every_setting_of_a_run_can_stand_in_a_file():
 
 def test_a_policy_brings_its_widths_and_excludes_others(tmp_path):
     policy(GEOMETRY).write(tmp_path / "p.json")
-    found = asked({"data": "toy", "policy": str(tmp_path / "p.json")})
+    found = merge({"data": "toy", "policy": str(tmp_path / "p.json")})
     assert found.method == "augmented" and found.policy == policy(GEOMETRY)
-    assert asked({"data": "toy", "policy": str(tmp_path / "p.json"), "method": "lila"}).method == "lila"
+    assert merge({"data": "toy", "policy": str(tmp_path / "p.json"), "method": "lila"}).method == "lila"
     with pytest.raises(InputError, match="not both"):
-        asked({"data": "toy", "policy": str(tmp_path / "p.json"), "generators": ["rotation"]})
+        merge({"data": "toy", "policy": str(tmp_path / "p.json"), "generators": ["rotation"]})
 
 
 COMPLETE = """
@@ -156,15 +152,12 @@ finally:
     ],
 )
 def test_the_shell_completes_commands_options_and_names_at_once(line, position, offers):
-    done = subprocess.run(
-        [sys.executable, "-c", COMPLETE, line, str(position)], capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, "-c", COMPLETE, line, str(position)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert set(done.stdout.split()) == offers and done.stderr.strip() == "False"
 
 
 def test_the_script_for_a_shell_can_be_had(augury, monkeypatch):
-    monkeypatch.setattr(
-        "shellingham.detect_shell", lambda: ("bash", "/bin/bash")
-    )  # a test may have no shell above it
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))  # a test may have none
     code, out, _ = augury("--show-completion", "bash")
     assert code == 0 and "_AUGURY_COMPLETE=complete_bash" in out

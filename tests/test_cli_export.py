@@ -60,17 +60,7 @@ def test_the_model_becomes_a_program_that_an_audit_takes(augury, folder):
     code, out, _ = augury("export", "a", "--to", "torch", "--json", "-q")
     written = json.loads(out)
     assert code == 0 and written["program"] == "a/exported/model.pt2"
-    words = [
-        "--group",
-        "rotation",
-        "--width",
-        "rotation=20",
-        "--images",
-        "6",
-        "--levels",
-        "1",
-        "--no-corruptions",
-    ]
+    words = ["-g", "rotation", "-w", "rotation=20", "--images", 6, "--levels", 1, "--no-corruptions"]
     code, out, _ = augury("audit", written["program"], "small.npz", *words, "--json", "-q")
     assert code == 0 and json.loads(out)["group"] == "rotation" and 2 <= json.loads(out)["images"] <= 6
 

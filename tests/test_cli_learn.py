@@ -32,11 +32,8 @@ def test_the_table_shows_every_width_and_both_accuracies(npz, augury, tmp_path):
     assert "deg" in out and "px" in out
     assert len(re.findall(r"\d+\.\d %", out)) == 2 and "plain" in out and "lila" in out
     files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json", "views"}
-    assert {path.name for path in (tmp_path / "a").iterdir()} == files | {
-        "baseline",
-        "report.html",
-        "command.json",
-    }
+    more = {"baseline", "report.html", "command.json"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == files | more
     assert {path.name for path in (tmp_path / "a" / "baseline").iterdir()} == files
 
 
@@ -56,14 +53,24 @@ def test_json_is_one_object_and_nothing_else(npz, augury):
 
 def test_the_planted_truth_stands_beside_what_was_learned(augury, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    _, out, _ = augury(
-        "learn", "mnist5k", "--variant", "rotated", "--subset", 40, *QUICK, "--json", "--no-baseline", "-q"
-    )
-    assert json.loads(out)["widths"]["rotation"]["planted"] == 180.0
-    _, out, _ = augury(
-        "learn", "mnist5k", "--variant", "rotated", "--subset", 40, *QUICK, "--no-baseline", "-q"
-    )
-    assert "180.0 deg" in out
+    command = ("learn", "mnist5k", "--variant", "rotated", "--subset", 40, *QUICK, "--no-baseline", "-q")
+    assert json.loads(augury(*command, "--json")[1])["widths"]["rotation"]["planted"] == 180.0
+    assert "180.0 deg" in augury(*command)[1]
+
+
+def test_options_that_may_surprise_are_remarked(npz, augury):
+    words = ("-g", "rotation,flip_x", "-w", "flip_x=0.5", "--test-fraction", 0.5, "--no-baseline")
+    code, out, err = augury("learn", npz, *QUICK, "--epochs", 1, *words)
+    assert code == 0 and "flip_x=0.5 means 0.5 per cent" in err and "planted" not in out
+    assert "--test-fraction 0.5 has no effect" in err and "of their own, 10 examples" in err
+    assert "intervals of the widths" in err and "test set" in err  # a line for each stage
+
+
+def test_several_processes_are_refused(npz, augury, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for command in (["learn", npz], ["amortize", npz, "-g", "flip"]):
+        code, out, err = augury(*command, "--json")
+        assert code == 2 and out == "" and "data parallel training is not there yet" in err
 
 
 def test_quiet_says_nothing_on_standard_error(npz, augury):
@@ -78,17 +85,14 @@ def test_no_baseline(npz, augury, tmp_path):
 
 
 def test_widths_of_ones_own(npz, augury):
-    _, out, _ = augury(
-        "learn", npz, *QUICK, "-m", "augmented", "-w", "rotation=30", "-g", "rotation", "--json"
-    )
-    assert json.loads(out)["widths"]["rotation"]["value"] == pytest.approx(30.0)
-    assert json.loads(out)["widths"]["rotation"]["verdict"] == "given"
+    words = ("-m", "augmented", "-w", "rotation=30", "-g", "rotation", "--json")
+    found = json.loads(augury("learn", npz, *QUICK, *words)[1])["widths"]["rotation"]
+    assert found["value"] == pytest.approx(30.0) and found["verdict"] == "given"
 
 
 def test_runs_without_a_name_get_one_each(npz, augury):
-    folders = [
-        json.loads(augury("learn", npz, *QUICK, "--json", "--no-baseline")[1])["run"] for _ in range(3)
-    ]
+    command = ("learn", npz, *QUICK, "--epochs", 1, "--json", "--no-baseline")
+    folders = [json.loads(augury(*command)[1])["run"] for _ in range(3)]
     assert folders == ["runs/digits-lila", "runs/digits-lila-2", "runs/digits-lila-3"]
 
 
@@ -149,10 +153,8 @@ REFUSED = {
     "unknown generator": (["digits.npz", "-g", "rotatin"], "Did you mean 'rotation'"),
     "unknown variant": (["digits.npz", "--variant", "rotatd"], "Did you mean 'rotated'"),
     "unknown width": (["digits.npz", "-m", "augmented", "-w", "rotaton=3"], "Did you mean 'rotation'"),
-    "negative width": (
-        ["digits.npz", "-m", "augmented", "-w", "rotation=-3"],
-        "width rotation must be at least 0",
-    ),
+    "negative width": (["digits.npz", "-m", "augmented", "-w", "rotation=-3"], "rotation must be at least 0"),
+    "infinite width": (["digits.npz", "-m", "augmented", "-w", "rotation=inf"], "must be a finite number"),
     "no widths": (["digits.npz", "-m", "augmented"], "--width rotation=30"),
     "no number": (["digits.npz", "-w", "rotation=wide"], "rotation must be a number; got 'wide'"),
     "no pair": (["digits.npz", "-w", "rotation"], "must read name=value"),

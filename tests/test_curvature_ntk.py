@@ -7,7 +7,7 @@ from torch import nn
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.curvature.ntk import Exact, Reduced
+from augury.curvature.ntk import ExactKernel, ReducedKernel
 from augury.evidence.likelihoods import Categorical
 from augury.evidence.ntk import NtkBound
 from augury.models.batchnorm import swap_batchnorm
@@ -126,7 +126,7 @@ class Tokens(nn.Module):
 def test_attention_and_norms_have_the_naive_value_and_its_gradient(kind, training):
     model = averaged(Tokens(kind).train(training), Affine2d((6, 6)), S=3)
     bound = NtkBound(model, Categorical(), None, chunk=2)
-    assert isinstance(bound.kernel, Exact)
+    assert isinstance(bound.kernel, ExactKernel)
     x, y, eta = images(5), labels(5), model.transform.eta
     value = bound.objective(x, y, DELTA, 5, 3)
     torch.testing.assert_close(value, evidence(model, Categorical(), x, y, 0.7, 3), rtol=1e-9, atol=1e-9)
@@ -137,7 +137,7 @@ def test_attention_and_norms_have_the_naive_value_and_its_gradient(kind, trainin
 
 
 def test_automatic_choice_of_the_kernel():
-    assert isinstance(NtkBound(on_points(), Categorical()).kernel, Reduced)
+    assert isinstance(NtkBound(on_points(), Categorical()).kernel, ReducedKernel)
     with pytest.raises(InputError, match="MultiheadAttention"):
         NtkBound(averaged(Tokens("attention"), Affine2d((6, 6))), Categorical(), kernel="reduced")
 
@@ -161,7 +161,7 @@ def test_a_layer_that_is_not_called_falls_back_to_the_exact_kernel():
     torch.testing.assert_close(
         value, NtkBound(called, Categorical(), None).objective(points(), labels(), DELTA, N, 3)
     )
-    assert isinstance(bound.kernel, Exact)
+    assert isinstance(bound.kernel, ExactKernel)
     with pytest.raises(InputError, match="not called"):
         NtkBound(model, Categorical(), kernel="reduced").objective(points(), labels(), DELTA, N, 3)
 

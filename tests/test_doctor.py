@@ -37,9 +37,8 @@ def test_what_is_planted_moves_the_inputs_and_is_written_down(case):
     given, what, truth = PLANTINGS[case]
     planted = plant(given, what, seed=1)
     assert planted.planted == pytest.approx(truth)
-    assert not torch.allclose(planted.x_train, given.x_train) and not torch.allclose(
-        planted.x_test, given.x_test
-    )
+    for part in ("x_train", "x_test"):
+        assert not torch.allclose(getattr(planted, part), getattr(given, part))
     assert torch.equal(planted.y_train, given.y_train)
     assert torch.equal(plant(given, what, seed=1).x_train, planted.x_train)
 
@@ -75,9 +74,8 @@ def turned(value):
     ],
 )
 def test_the_verdict_follows_from_what_was_learned(learned, control, verdict):
-    found, why, advice = judge(
-        {"rotation": 90.0}, turned(learned), None if control is None else turned(control)
-    )
+    beside = None if control is None else turned(control)
+    found, why, advice = judge({"rotation": 90.0}, turned(learned), beside)
     assert found == verdict
     assert f"90 deg planted, {learned:.3g} deg learned" in why and advice
 
@@ -127,27 +125,18 @@ def command(augury):
 
 def test_without_data_it_shows_the_environment(command):
     code, out, _ = command()
-    assert (
-        code == 0
-        and f"torch {torch.__version__.split('+')[0]}" in out
-        and "cores" in out
-        and "mnist5k" in out
-    )
+    assert code == 0 and f"torch {torch.__version__.split('+')[0]}" in out
+    assert "cores" in out and "mnist5k" in out
     facts = json.loads(command("--json")[1])
-    assert facts["recovery"] is None and facts["environment"]["augury"] == augury.__version__
-    assert (
-        facts["environment"]["memory_bytes"] > 2**28
-        and facts["environment"]["data_sets"]["toy"] == "built in"
-    )
+    there = facts["environment"]
+    assert facts["recovery"] is None and there["augury"] == augury.__version__
+    assert there["memory_bytes"] > 2**28 and there["data_sets"]["toy"] == "built in"
 
 
 def test_the_answer_is_in_words_in_json_and_in_the_exit_code(command, tmp_path):
     code, out, _ = command("toy", "--epochs", 20, "-S", 4, "-q")
-    assert (
-        code == 0
-        and "recovered by lila with toy_mlp" in out
-        and "180.0 deg" not in out.partition("rotation:")[0]
-    )
+    assert code == 0 and "recovered by lila with toy_mlp" in out
+    assert "180.0 deg" not in out.partition("rotation:")[0]
     x = np.random.default_rng(0).random((30, 8, 8), dtype=np.float32)
     np.savez(tmp_path / "noise.npz", x=x, y=np.arange(30) % 2)
     code, out, _ = command(tmp_path / "noise.npz", "--model", "mlp5", "--epochs", 1, "-S", 2, "--json", "-q")

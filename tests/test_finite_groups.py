@@ -40,10 +40,17 @@ def test_the_orbit_is_that_of_a_group(group, size):
         assert {tuple(view.flatten().tolist()) for view in again[0]} == rows
 
 
+def undone(group, x):
+    """Return every element of the orbit, brought back by the element that undoes it."""
+    return torch.stack(
+        [group.element(view, group.inverse_of(j)) for j, view in enumerate(group.orbit(x).unbind(1))], 1
+    )
+
+
 @exactly
 def test_the_inverse_brings_every_view_back_to_the_bit(group, size):
     x = images(*size, C=1)
-    assert torch.equal(group.inverse(group.orbit(x)), x[:, None].expand(-1, group.order, -1, -1, -1))
+    assert torch.equal(undone(group, x), x[:, None].expand(-1, group.order, -1, -1, -1))
 
 
 @pytest.mark.parametrize("n", [3, 6, 8])
@@ -52,7 +59,7 @@ def test_other_rotations_are_inverted_up_to_interpolation(n):
     axis = torch.linspace(-1, 1, 33, dtype=torch.float64)
     x = torch.exp(-6 * ((axis[:, None] - 0.2) ** 2 + axis**2))[None, None]
     assert not group.exact
-    back = group.inverse(group.orbit(x))
+    back = undone(group, x)
     assert (back - x[:, None]).abs().max() < 0.03
     assert (group.orbit(x)[:, 1] - x).abs().max() > 0.2
 
@@ -96,8 +103,6 @@ def test_bad_groups_and_images_are_refused():
         Flip("z")
     with pytest.raises(InputError, match="at least 3 pixels"):
         Translations(3).orbit(images(2, 8))
-    with pytest.raises(InputError, match="has 4 elements; got 3"):
-        CyclicRotation(4).inverse(torch.zeros(1, 3, 1, 4, 4))
     with pytest.raises(InputError, match="temperature"):
         Flip(temperature=0.0)
 

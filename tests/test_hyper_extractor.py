@@ -138,7 +138,7 @@ def test_many_descriptors_at_once_are_each_of_them_alone(monkeypatch):
     generated = []
     forward = extractor.weights.forward
     monkeypatch.setattr(extractor.weights, "forward", lambda i: generated.append(len(i)) or forward(i))
-    assert torch.allclose(extractor.many(x, i), alone, atol=1e-12)
+    assert torch.allclose(extractor.each(x.expand(4, *x.shape), i), alone, atol=1e-12)
     assert generated == [4]  # one product for all descriptors, whatever the number of images
     different = torch.stack([images(5, seed=s) for s in range(4)])
     assert torch.allclose(extractor.each(different, i)[2], extractor(different[2], i[2]), atol=1e-12)

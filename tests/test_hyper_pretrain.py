@@ -85,7 +85,7 @@ def test_the_corners_are_the_papers_three_for_two_groups():
 def test_measured_invariance_is_the_cosine_image_by_image():
     extractor = HyperExtractor("conv16", ("color", "turn"), (3, 12, 12), generator(0)).double()
     x, i = pixels(6).double(), torch.tensor([[0.0, 1.0], [0.7, 0.2]], dtype=torch.float64)
-    groups = parse_groups("color=channels,turn=turns")
+    groups = parse_groups("color=channels,turn=C4")
     found = measure(extractor, x, groups, i, generator(5), samples=1)
     rng = generator(5)
     views = [Views([group])(x, [1.0], rng) for group in groups]
@@ -165,7 +165,10 @@ def test_tasks_may_have_images_of_their_own():
 def test_contrastive_pre_training_lowers_its_loss_and_names_its_groups():
     made = amortize(pixels(32), "ventral,dorsal", encoder="resnet10_8", epochs=4, batch=16, rate=3e-3)
     assert made.metrics[-1]["loss"] < made.metrics[0]["loss"]
-    assert made.card.transformations == {"ventral": "crop:0.2+flip:1", "dorsal": "jitter:1.5+grey:1+blur:1.5"}
+    assert made.card.transformations == {
+        "ventral": "crop:20%+flip_x:50%",
+        "dorsal": "jitter:1.5x@80%+greyscale:100%@20%+blur:1.5px@50%",
+    }
     assert made.card.input_shape == [3, 12, 12] and made.card.features == 64
 
 

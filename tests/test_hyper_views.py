@@ -7,8 +7,11 @@ import torch
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.methods.hyper.groups import GROUPS, OPERATIONS, parse_groups
+from augury.methods.hyper.groups import GROUPS, OPERATIONS, operation, parse_groups, saved_groups
 from augury.methods.hyper.views import Views
+from augury.transforms.vocabulary import WORDS, build
+
+PAPER_C = {"ventral": 55459.5736, "dorsal": 55918.1533, "rotation": 48789.6415, "recolor": 55348.6521}
 
 
 def images(n=6, channels=3, size=16):
@@ -16,26 +19,77 @@ def images(n=6, channels=3, size=16):
 
 
 def views_of(words, x, strength=1.0, seed=0):
-    groups = parse_groups(words, x.shape[1])
+    groups = parse_groups(words, x.shape[1:])
     return Views(groups)(x, [strength] * len(groups), generator(seed))
 
 
 def test_groups_are_read_as_they_are_written():
-    rotation, look = parse_groups("rotation:30, look = jitter+blur:2")
-    assert (rotation.name, str(rotation)) == ("rotation", "rotation:30")
-    assert (look.name, str(look)) == ("look", "jitter:1.5+blur:2")
+    rotation, look = parse_groups("rotation:30, look = jitter@80+blur:2px")
+    assert (rotation.name, str(rotation)) == ("rotation", "rotation:30deg")
+    assert (look.name, str(look)) == ("look", "jitter:1.5x@80%+blur:2px")
     assert [str(g) for g in parse_groups(["ventral", "dorsal"])] == [
-        "crop:0.2+flip:1",
-        "jitter:1.5+grey:1+blur:1.5",
+        "crop:20%+flip_x:50%",
+        "jitter:1.5x@80%+greyscale:100%@20%+blur:1.5px@50%",
     ]
-    assert str(parse_groups({"both": "ventral+hue"})[0]) == "crop:0.2+flip:1+hue:60"
+    assert str(parse_groups({"both": "ventral+hue"})[0]) == "crop:20%+flip_x:50%+hue:60deg"
     again = parse_groups({group.name: str(group) for group in (rotation, look)})
     assert again == (rotation, look)
 
 
+@pytest.mark.parametrize("name", WORDS["image"])
+def test_a_word_means_the_same_for_amortizing_and_for_learning(name):
+    """The same single widths, in the same units, as the transformation that `learn` and `audit` build."""
+    (group,) = parse_groups(name, (3, 20, 20))
+    transform = build(name, "image", (3, 20, 20))
+    amounts = {step.name: step.amount for step in group.steps}
+    assert sorted(amounts) == sorted(transform.names)
+    transform.set_widths(amounts)
+    assert all(
+        amount == pytest.approx(transform.describe()[name], rel=1e-6) for name, amount in amounts.items()
+    )
+    assert {s.name: s.unit.symbol for s in transform.specs} == {n: operation(n).symbol for n in amounts}
+
+
+def test_an_affine_group_is_drawn_as_learning_draws_it():
+    """All widths of the group in one exponential, as in `Affine2d`; not one map after the other."""
+    x = images(4, size=20)
+    transform = build("affine", "image", (3, 20, 20))
+    (group,) = parse_groups("affine", (3, 20, 20))
+    transform.set_widths({step.name: step.amount for step in group.steps})
+    eps = torch.rand(4, 6, generator=generator(0)) * 2 - 1
+    assert torch.allclose(views_of("affine", x), transform.act(x, eps[:, None])[:, 0], atol=1e-5)
+
+
+def test_groups_saved_by_version_0_1_are_translated():
+    old = {
+        "rotation": "rotation:90",
+        "ventral": "crop:0.2+flip:1",
+        "dorsal": "jitter:1.5+grey:1+blur:1.5",
+        "rest": "translation:0.25+scale:2+shear:0.3+turns:4+flip_y:1",
+        "color": "channels:1",
+    }
+    now = saved_groups(old, (3, 20, 20))
+    assert [str(group) for group in now] == [
+        "rotation:90deg",
+        "crop:20%+flip_x:50%",
+        "jitter:1.5x@80%+greyscale:100%@20%+blur:1.5px@50%",
+        "translate_x:5px+translate_y:5px+scale_joint:2x+shear:0.3+C4:75%+flip_y:50%",
+        "channels",
+    ]
+    assert saved_groups({group.name: str(group) for group in now}, (3, 20, 20)) == now
+
+
+def test_the_views_of_paper_c_are_those_of_version_0_1():
+    """Sums over views drawn by version 0.1 (commit 6a71386): the distributions of its groups did not change."""
+    x = images(64, size=24)
+    seen = {word: float(views_of(word, x, seed=3).double().sum()) for word in PAPER_C}
+    assert seen == pytest.approx(PAPER_C, rel=1e-5)
+
+
 def test_grey_images_keep_what_does_not_need_colour():
-    assert str(parse_groups("color", channels=1)[0]) == "brightness:1.5+contrast:1.5"
-    assert str(parse_groups("dorsal", channels=1)[0]) == "brightness:1.5+contrast:1.5+blur:1.5"
+    assert str(parse_groups("color", (1, 8, 8))[0]) == "brightness:1.5x+contrast:1.5x+blur:1.5px"
+    assert str(parse_groups("dorsal", (1, 8, 8))[0]) == "jitter:1.5x@80%+blur:1.5px@50%"
+    assert views_of("dorsal", images(channels=1)).shape == (6, 1, 16, 16)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +104,12 @@ def test_grey_images_keep_what_does_not_need_colour():
         ("rotation:much", "must be a number"),
         ("rotation:270", "at most 180"),
         ("scale:0.5", "above 1"),
-        ("color:2", "give amounts to these"),
+        ("ventral:2", "give amounts to these"),
+        ("color:2", "takes no amount: give amounts to brightness"),
+        ("rotation:30px", "rotation is in deg; got '30px'"),
+        ("blur@0", "chance of blur .* above 0"),
+        ("a=blur:1@2@3", "name:amount@chance"),
+        ("a=scale+scale_x", "scale_x twice"),
     ],
 )
 def test_groups_that_cannot_be_are_refused(words, says):
@@ -60,12 +119,12 @@ def test_groups_that_cannot_be_are_refused(words, says):
 
 def test_a_group_left_without_transformations_is_refused():
     with pytest.raises(InputError, match="no transformation of images with 1 channels"):
-        parse_groups("tone=hue+grey", channels=1)
+        parse_groups("tone=hue+grey", (1, 8, 8))
 
 
-@pytest.mark.parametrize("word", [*GROUPS, *OPERATIONS])
+@pytest.mark.parametrize("word", [*GROUPS, *OPERATIONS, "C6", "T2_x"])
 def test_every_group_moves_images_and_leaves_their_shape(word):
-    x = images(40)
+    x, word = images(40), f"{word}@50" if word == "greyscale" else word
     view = views_of(word, x)
     assert view.shape == x.shape and view.dtype == x.dtype and x.equal(images(40))
     assert (view - x).abs().amax() > 0.05
@@ -104,7 +163,7 @@ def test_flips_and_quarter_turns_permute_pixels():
     flipped = views_of("flip", x)
     same, mirrored = (torch.isclose(flipped, y, atol=1e-5).flatten(1).all(1) for y in (x, x.flip(-1)))
     assert (same ^ mirrored).all() and 10 < int(mirrored.sum()) < 40
-    turned = views_of("turns", x)
+    turned = views_of("C4", x)
     hits = [torch.isclose(turned, x.rot90(k, (-2, -1)), atol=1e-5).flatten(1).all(1) for k in range(4)]
     assert torch.stack(hits).sum(0).eq(1).all() and all(int(hit.sum()) > 2 for hit in hits)
 
@@ -119,7 +178,7 @@ def test_channels_go_round():
 def test_crops_show_windows_of_the_image():
     yy, xx = torch.meshgrid(torch.linspace(0, 1, 32), torch.linspace(0, 1, 48), indexing="ij")
     x = torch.stack([yy, xx, torch.ones_like(xx)]).expand(200, 3, 32, 48)
-    view = views_of("crop:0.25", x)
+    view = views_of("crop:25", x)
     assert (
         view[:, 2].min() > 0.999 - 0.51
     )  # no window reaches beyond the border by more than interpolation does
@@ -135,8 +194,8 @@ def test_crops_show_windows_of_the_image():
     )  # windows reach both ends of the longer side too
 
 
-def test_grey_takes_all_colour_or_none():
-    view = views_of("grey", images(200))
+def test_greyscale_takes_all_colour_or_none():
+    view = views_of("greyscale@20", images(200))
     grey = (view.amax(1) - view.amin(1)).flatten(1).amax(1) < 1e-5
     untouched = torch.isclose(view, images(200)).flatten(1).all(1)
     assert (grey ^ untouched).all() and 0.1 < float(grey.float().mean()) < 0.3

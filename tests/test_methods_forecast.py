@@ -6,7 +6,7 @@ import time
 import pytest
 
 import augury
-from augury.cli.dry_run import duration
+from augury.cli.console import duration
 from augury.cli.main import main
 from augury.config.learn import LearnConfig
 from augury.methods.forecast import Costs, climbs_of, forecast, peak_memory, steps_of, total_seconds

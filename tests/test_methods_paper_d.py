@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from rich.console import Console
 
-from augury.cli.tables import summary
+from augury.cli.learn import summary
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator

@@ -18,18 +18,12 @@ def normal(*shape, seed=1):
     return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
 
 
-def test_mlp_is_its_formula():
-    net = MLP([6, 5, 3], generator(0)).double()
+@pytest.mark.parametrize(("name", "activation"), [("tanh", torch.tanh), ("relu", lambda a: a.clamp(min=0))])
+def test_mlp_is_its_formula(name, activation):
+    net = MLP([6, 5, 3], generator(0), name).double()
     x = normal(4, 2, 3)
     W1, b1, W2, b2 = net.parameters()
-    torch.testing.assert_close(net(x), torch.tanh(x.flatten(1) @ W1.T + b1) @ W2.T + b2)
-
-
-def test_mlp_takes_relu():
-    net = MLP([2, 7, 1], generator(0), "relu").double()
-    x = normal(4, 2)
-    W1, b1, W2, b2 = net.parameters()
-    torch.testing.assert_close(net(x), (x @ W1.T + b1).clamp(min=0) @ W2.T + b2)
+    torch.testing.assert_close(net(x), activation(x.flatten(1) @ W1.T + b1) @ W2.T + b2)
 
 
 @pytest.mark.parametrize("sizes", [[], [3], [3, 0, 2]])
@@ -100,10 +94,8 @@ def test_fixup_first_convolutions_shrink_with_the_number_of_branches(network):
 def test_every_fixup_weight_has_a_gradient_after_three_steps(network):
     # At the start only the last layer has one (its zeros multiply all others), then the ends of the branches.
     net = network(3, 4, generator(0), *((8, 4) if network is FixupResNet else (10, 1)))
-    x, y = (
-        normal(16, 3, 8, 8).float(),
-        torch.arange(16) % 5 % 4,
-    )  # unbalanced, or the last bias would have no gradient
+    x = normal(16, 3, 8, 8).float()
+    y = torch.arange(16) % 5 % 4  # unbalanced, or the last bias would have no gradient
     optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
 
     def backward():

@@ -33,8 +33,8 @@ def test_an_audit_has_verdict_curves_floor_worst_cases_and_spectrum(tmp_path):
         and "the model: 0.8 to 0.2" in curve
         and "noise floor: 0.97 to 0.97" in curve
     )
-    assert "input 7, class 0: saliency when moved" in labels
-    assert "moved by 135.0°, says <script>" in tree.text and "2.weight" in tree.text and "4.2" in tree.text
+    assert "input 7, class 0: saliency of the view" in labels
+    assert "at 135.0°, <script>" in tree.text and "2.weight" in tree.text and "4.2" in tree.text
     assert "augury audit runs/a digits -g rotation" in tree.text
     assert tree.tags.count("script") == 1 and "<script>alert" not in html
 
@@ -71,16 +71,16 @@ def test_an_adaptation_shows_descriptor_trials_and_bound(tmp_path):
         "This task:",
         "rotation 1.00",
         "91.0 %",
-        "5 descriptors that were tried",
+        "5 descriptors tried",
         "at most 0.9",
         "complexity of the head",
     ):
         assert words in text
-    assert "says nothing" not in text and "With a chance of 95 %" in text and "training examples 100" in text
+    assert "vacuous" not in text and "With probability 95 %" in text and "training examples 100" in text
     big = {"total": 3.5, "risk": 0.1, "complexity": 3.1, "choice": 0.3, "failure": 0.05}
-    assert "so here the bound says nothing" in parsed(page(adapted_folder(tmp_path / "a", bound=big))).text
+    assert "so here the bound is vacuous" in parsed(page(adapted_folder(tmp_path / "a", bound=big))).text
     plain = parsed(page(adapted_folder(tmp_path / "b", descriptor={}, trials=[], words=""))).text
-    assert "plain readout" in plain and "What was tried" not in plain
+    assert "plain readout" in plain and "Descriptors tried" not in plain
 
 
 def test_the_record_of_an_adaptation_is_what_the_page_takes(tmp_path):

@@ -90,14 +90,13 @@ def test_all_sections_are_there_and_the_navigation_finds_them(run):
     assert links == ["#main", "#answer", "#training", "#orbit", "#errors", "#settings"]
     assert {link[1:] for link in links} <= set(tree.ids) and len(tree.ids) == len(set(tree.ids))
     for words in (
-        "Walk through an orbit",
-        "Where it errs",
+        "Explore an orbit",
         "All numbers, epoch by epoch",
         "Copy",
         "All other settings",
     ):
         assert words in tree.text
-    assert "two taken for" not in tree.text and "taken for 0 (twice)" in tree.text
+    assert "two predicted as" not in tree.text and "predicted as 0 (twice)" in tree.text
 
 
 def test_trajectories_evidence_accuracy_and_loss_are_drawn(run):
@@ -161,7 +160,7 @@ def test_the_slider_knows_what_was_learned(run):
 def test_a_run_that_still_trains_has_a_page(tmp_path):
     run = learned_run(tmp_path / "young", ended=False)
     text = parsed(page(run)).text
-    assert "has not ended: 5 of 5 epochs" in text and "left no pictures" in text
+    assert "has not ended: 5 of 5 epochs" in text and "has no pictures" in text
     put(run / "metrics.jsonl", "")
     assert "No epoch has ended yet" in parsed(page(run)).text
 
@@ -211,7 +210,7 @@ def test_regression_shows_values_and_a_scatter(run):
 def test_pictures_that_would_make_the_page_too_large_are_left_out(run, monkeypatch):
     monkeypatch.setattr("augury.report.pictures.BUDGET", 10)
     text = parsed(page(run)).text
-    assert "larger than 8 MB" in text and "Walk through" not in text
+    assert "larger than 8 MB" in text and "Explore" not in text
 
 
 @pytest.mark.parametrize(
@@ -219,7 +218,7 @@ def test_pictures_that_would_make_the_page_too_large_are_left_out(run, monkeypat
     [
         ({}, "without a distribution"),
         ({"rotation": ("not invariant", 2.0)}, "No invariance was found"),
-        ({"rotation": ("undecided", 2.0)}, "do not settle rotation up to ±2.0°"),
+        ({"rotation": ("undecided", 2.0)}, "do not determine rotation up to ±2.0°"),
         ({"rotation": ("given", 30.0), "shear": ("given", 0.0)}, "given, rotation up to ±30.0°"),
         ({"rotation": ("given", 0.0)}, "given, no transformation at all."),
     ],

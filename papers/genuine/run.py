@@ -83,7 +83,7 @@ def saliency_maps(model: "nn.Module", x: "Tensor", group: "FiniteGroup") -> list
     from augury.auditing.orbits import Elements
 
     elements = tuple(range(min(VIEWS, group.order)))
-    seen = compare(model, x, Elements(group, elements).forth, len(elements))
+    seen = compare(model, x, Elements(group, elements).apply, len(elements))
     assert seen.m_g is not None and seen.SI is not None
 
     def whole(pictures: torch.Tensor) -> Any:

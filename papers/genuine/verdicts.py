@@ -69,12 +69,12 @@ def _bare(cell: Cell) -> Cell:
 
 def rejudged(result: Result, **moved: float) -> str:
     """Return the verdict that other limits would have given."""
-    from augury.auditing.verdict import judge
+    from augury.auditing.verdict import decide
     from augury.config.audit import LIMITS
 
     audit = audit_of(result)
     constant = audit.LI_relative is None
-    return judge(
+    return decide(
         audit.group, audit.scores, audit.noise_floor, audit.drift, constant, replace(LIMITS, **moved)
     ).verdict
 

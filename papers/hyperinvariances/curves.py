@@ -10,7 +10,7 @@ from augury.core.rng import generator
 from augury.data.coloured import coloured_rotated
 from augury.data.load import load
 from augury.methods.hyper.adapt import adapt
-from augury.methods.hyper.groups import parse_groups
+from augury.methods.hyper.groups import saved_groups
 from augury.methods.hyper.measured import measure
 from augury.records.results import Invariance
 from papers.cell import Cell, Result
@@ -28,7 +28,7 @@ def measured(cell: Cell) -> Result:
     extractor, card = pretrained(cell.settings["pretrain"], cell.seed)
     x = _images(cell)
     i = torch.linspace(0, 1, cell.settings["points"])
-    groups = parse_groups(card.transformations, x.shape[1])
+    groups = saved_groups(card.transformations, x.shape[1:])
     found = measure(extractor, x, groups, torch.stack([i, 1 - i], 1), generator(cell.seed))
     curves = {"i": _list(i)} | {name: _list(found.cosine[:, k]) for k, name in enumerate(found.groups)}
     return _result(cell, card, {**curves, "random pairs": _list(found.random)}, start)

@@ -115,17 +115,17 @@ def test_the_slider_moves_the_picture_and_the_answers(browser, learned):
     tab = browser.open(learned)
     assert shade(tab) == pytest.approx(grey(0, 12), abs=1)
     said = tab.run("document.querySelector('#answers').textContent")
-    assert "lila says" in said and "plain says" in said
+    assert "lila predicts" in said and "plain predicts" in said
     tab.run("document.querySelector('#slider').focus()")
     tab.press("ArrowRight", 3)
     assert tab.run("document.querySelector('#slider').value") == "15"
     assert shade(tab) == pytest.approx(grey(0, 15), abs=1)
     assert tab.run("document.querySelector('#answers').textContent") != said
     assert tab.run("document.querySelector('#slider').getAttribute('aria-valuetext')") == "45.0°"
-    assert "within what was learned" in tab.run("document.querySelector('#where').textContent")
+    assert "within the learned range" in tab.run("document.querySelector('#where').textContent")
     tab.press("End")
     assert shade(tab) == pytest.approx(grey(0, 24), abs=1)
-    assert "beyond what was learned" in tab.run("document.querySelector('#where').textContent")
+    assert "beyond the learned range" in tab.run("document.querySelector('#where').textContent")
     assert tab.complaints == []
 
 

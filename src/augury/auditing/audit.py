@@ -14,8 +14,8 @@ from augury.auditing.measures import check_method
 from augury.auditing.model_source import Model, load_source
 from augury.auditing.orbits import Orbit, orbit_of
 from augury.auditing.spectrum import jacobian_sigmas, weight_sigmas
-from augury.auditing.statistics import Step, Survey, Tally
-from augury.auditing.verdict import judge
+from augury.auditing.statistics import Auditor, SetStatistics, Step
+from augury.auditing.verdict import decide
 from augury.auditing.worst import Case, Examined, WorstCases
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError
@@ -98,8 +98,8 @@ def examine(
     orbit = orbit_of(_transform(transforms, widths, model, inputs), inputs.x.shape[1:], config.levels)
     checked = Model(model, inputs.n_outputs)
     with checked.evaluating():
-        survey = _survey(checked, orbit, inputs, config, step)
-        found, cases = _find(survey, inputs, others, config)
+        auditor = _auditor(checked, orbit, inputs, config, step)
+        found, cases = _find(auditor, inputs, others, config)
     return Examined(
         replace(found, model=name, data=inputs.source, seconds=time.perf_counter() - began), cases
     )
@@ -126,37 +126,44 @@ def _transform(
     return given
 
 
-def _survey(model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Step) -> Survey:
+def _auditor(model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Step) -> Auditor:
     few = inputs.x[:2]
     with torch.no_grad():
         C = model(few).shape[1]
     saliency = config.saliency if config.saliency in GRADIENT_FREE or model.has_gradients(few) else None
-    return Survey(model, orbit, C, saliency, config.batch, config.seed, step)
+    return Auditor(model, orbit, C, saliency, config.batch, config.seed, step)
 
 
 def _find(
-    survey: Survey, inputs: Inputs, others: Mapping[str, Inputs], config: AuditConfig
+    auditor: Auditor, inputs: Inputs, others: Mapping[str, Inputs], config: AuditConfig
 ) -> tuple[Audit, list[Case]]:
     gallery = WorstCases(config.worst)
-    tally = survey.look("views", inputs, gallery)
-    floor = survey.look("noise floor", inputs.sample(config.floor_images, config.seed), forth_and_back=True)
+    tally = auditor.measure("views", inputs, gallery)
+    floor = auditor.measure("noise floor", inputs.sample(config.floor_images, config.seed), round_trip=True)
     sets = {**others, **_corrupted(inputs, config)} if config.drift_images else {}
-    drift = {name: _scores(survey.look(name, other)) for name, other in sets.items()}
+    drift = {name: _scores(auditor.measure(name, other)) for name, other in sets.items()}
     sigma = (
-        _sigma(survey, inputs.sample(config.jacobian_images, config.seed)) if config.jacobian_images else None
+        _sigma(auditor, inputs.sample(config.jacobian_images, config.seed))
+        if config.jacobian_images
+        else None
     )
-    found = _record(survey, inputs, tally, floor, drift, sigma)
+    found = _record(auditor, inputs, tally, floor, drift, sigma)
     return replace(
-        found, worst=gallery.records(inputs, survey.orbit), saliency=config.saliency
+        found, worst=gallery.records(inputs, auditor.orbit), saliency=config.saliency
     ), gallery.cases
 
 
 def _record(
-    survey: Survey, inputs: Inputs, tally: Tally, floor: Tally, drift: dict[str, Scores], sigma: float | None
+    auditor: Auditor,
+    inputs: Inputs,
+    tally: SetStatistics,
+    floor: SetStatistics,
+    drift: dict[str, Scores],
+    sigma: float | None,
 ) -> Audit:
-    spread, orbit, module = tally.spread(), survey.orbit, survey.model.module
+    spread, orbit, module = tally.spread(), auditor.orbit, auditor.model.module
     scores, alone = _scores(tally), _scores(floor, spread)
-    verdict = judge(orbit.name, scores, alone, drift, constant=spread == 0)
+    verdict = decide(orbit.name, scores, alone, drift, constant=spread == 0)
     accuracy, accuracy_moved = tally.accuracy()
     return Audit(
         group=orbit.name,
@@ -176,12 +183,12 @@ def _record(
         accuracy=accuracy,
         accuracy_moved=accuracy_moved,
         curve=_curve(orbit, tally, floor, spread),
-        per_class=_per_class(tally, inputs, survey.C, spread),
+        per_class=_per_class(tally, inputs, auditor.C, spread),
         drift=drift,
     )
 
 
-def _scores(tally: Tally, spread: float | None = None) -> Scores:
+def _scores(tally: SetStatistics, spread: float | None = None) -> Scores:
     scores = tally.scores(spread=spread)
     assert scores is not None  # a set holds at least two inputs
     return scores
@@ -195,7 +202,7 @@ def _corrupted(inputs: Inputs, config: AuditConfig) -> dict[str, Inputs]:
     return {name: replace(some, x=corrupt(name, some.x, generator(config.seed))) for name in names}
 
 
-def _curve(orbit: Orbit, tally: Tally, floor: Tally, spread: float) -> tuple[Point, ...]:
+def _curve(orbit: Orbit, tally: SetStatistics, floor: SetStatistics, spread: float) -> tuple[Point, ...]:
     points = []
     for level, strength in enumerate(orbit.levels):
         scores, alone = (part.scores(level=level, spread=spread) for part in (tally, floor))
@@ -204,7 +211,7 @@ def _curve(orbit: Orbit, tally: Tally, floor: Tally, spread: float) -> tuple[Poi
     return tuple(points)
 
 
-def _per_class(tally: Tally, inputs: Inputs, C: int, spread: float) -> dict[str, Scores]:
+def _per_class(tally: SetStatistics, inputs: Inputs, C: int, spread: float) -> dict[str, Scores]:
     if inputs.regression:
         return {}
     names = inputs.class_names or tuple(map(str, range(C)))
@@ -212,15 +219,15 @@ def _per_class(tally: Tally, inputs: Inputs, C: int, spread: float) -> dict[str,
     return {name: scores for name, scores in by_class.items() if scores is not None}
 
 
-def _sigma(survey: Survey, inputs: Inputs) -> float | None:
+def _sigma(auditor: Auditor, inputs: Inputs) -> float | None:
     """Return the mean of sigma_max(J); None for a model that cannot be differentiated twice."""
-    if survey.saliency is None:
+    if auditor.saliency is None:
         return None
     total = 0.0
     try:
         for done, x in enumerate(inputs.x.split(100)):
-            total += float(jacobian_sigmas(survey.model, x, iterations=100, tolerance=1e-3).sum())
-            survey.step("spectrum", min(100 * (done + 1), len(inputs.x)), len(inputs.x))
+            total += float(jacobian_sigmas(auditor.model, x, iterations=100, tolerance=1e-3).sum())
+            auditor.step("spectrum", min(100 * (done + 1), len(inputs.x)), len(inputs.x))
     except (RuntimeError, NotImplementedError):  # autograd has no second derivative of some operation
         return None
     return total / len(inputs.x)

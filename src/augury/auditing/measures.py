@@ -1,12 +1,8 @@
-"""A model against the views of a batch: LI, DI, SI and agreement, for every input and view.
+"""The measures of paper D on one batch: LI, DI, SI and agreement, for every input and view.
 
 Two forward passes (the inputs; their views, folded into the batch axis) and two backward passes for the saliency
-maps. Nothing is kept beyond the batch.
-
-Saliency maps: the gradient of the largest logit, or one of captum's methods where captum is installed.
-
-A map of the view g x is computed as the map of x under f(g(.)), so that every method brings it back to the frame of
-x by itself (see `augury.evidence.invariance`).
+maps: the gradient of the largest logit, or one of captum's methods if captum is installed. The map of the view g x is
+the map of x under f(g(.)), which is already in the frame of x (see `augury.evidence.invariance`).
 """
 
 from collections.abc import Callable
@@ -20,16 +16,17 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.evidence.invariance import distribution_error, gradient_of_largest, logit_error, similarity
 
-Move = Callable[[Tensor], Tensor]
-"""From inputs [B, S, ...], each given once per view, to their views."""
+Logits = Callable[[Tensor], Tensor]
+"""From inputs [B, ...] to logits [B, C]."""
+ToViews = Callable[[Tensor], Tensor]
+"""From inputs [B, S, ...], each repeated once per view, to their views."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a batch of inputs and their views have shown."""
+    """The measures of a batch of inputs and their views."""
 
     views: Float[Tensor, "B S ..."]
-    """The views."""
     f: Float[Tensor, "B C"]
     """Logits of the inputs."""
     f_g: Float[Tensor, "B S C"]
@@ -39,7 +36,7 @@ class Comparison:
     DI: Float[Tensor, "B S"]
     """Distribution invariance errors."""
     agree: Bool[Tensor, "B S"]
-    """Whether a view gets its input's prediction."""
+    """Whether a view has its input's prediction."""
     SI: Float[Tensor, "B S"] | None
     """Saliency invariance similarities; None without gradients."""
     m: Float[Tensor, "B ..."] | None
@@ -48,53 +45,49 @@ class Comparison:
     """Saliency maps of the views, in the frame of the inputs."""
 
 
-Logits = Callable[[Tensor], Tensor]
-"""From inputs [B, ...] to logits [B, C]."""
-
-
 def compare(
-    model: Logits, x: Float[Tensor, "B ..."], move: Move, S: int, saliency: str | None = "gradient"
+    model: Logits, x: Float[Tensor, "B ..."], to_views: ToViews, S: int, saliency: str | None = "gradient"
 ) -> Comparison:
-    """Compare a model's answers to inputs and to their views."""
+    """Compare a model's outputs for inputs and for their S views."""
     copies = x[:, None].expand(-1, S, *x.shape[1:]).detach()
     m: Tensor | None = None
     m_g: Tensor | None = None
     if saliency == "gradient":
         _, f, m = _with_gradient(model, x.detach(), lambda x: x)
-        views, flat, m_g = _with_gradient(model, copies, lambda x: move(x).flatten(0, 1))
+        views, flat, m_g = _with_gradient(model, copies, lambda x: to_views(x).flatten(0, 1))
     else:
         with torch.no_grad():
-            views = move(copies).flatten(0, 1)
+            views = to_views(copies).flatten(0, 1)
             f, flat = model(x), model(views)
         if saliency is not None:
-            m, m_g = _by_captum(saliency, model, x, move, copies, f, flat)
+            m, m_g = _by_captum(saliency, model, x, to_views, copies, f, flat)
     f_g, views = (rows.unflatten(0, (len(x), S)) for rows in (flat, views))
     SI = None if m is None or m_g is None else similarity(m, m_g)
     agree = f_g.argmax(-1) == f.argmax(-1)[:, None]
     return Comparison(views, f, f_g, logit_error(f, f_g), distribution_error(f, f_g), agree, SI, m, m_g)
 
 
-def _with_gradient(model: Logits, x: Tensor, move: Move) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the views of x, their logits and the gradient in x of the largest: one pass forth and one back."""
+def _with_gradient(model: Logits, x: Tensor, to_views: ToViews) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the views of x, their logits, and the gradient in x of the largest logit."""
     with torch.enable_grad():
         x = x.requires_grad_()
-        views = move(x)
+        views = to_views(x)
         f = model(views)
         return views.detach(), f.detach(), gradient_of_largest(f, x)
 
 
 def _by_captum(
-    method: str, model: Logits, x: Tensor, move: Move, copies: Tensor, f: Tensor, flat: Tensor
+    method: str, model: Logits, x: Tensor, to_views: ToViews, copies: Tensor, f: Tensor, flat: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Attribute the largest logit of f, and of f(g(.)), to x; captum may ask for several batches at once."""
+    """Attribute the largest logit of f, and of f(g(.)), to x; captum may concatenate several batches."""
     B, S = copies.shape[:2]
 
-    def moved(rows: Tensor) -> Tensor:
+    def of_views(rows: Tensor) -> Tensor:
         parts = rows.split(B * S)
-        return model(torch.cat([move(part.unflatten(0, (B, S))).flatten(0, 1) for part in parts]))
+        return model(torch.cat([to_views(part.unflatten(0, (B, S))).flatten(0, 1) for part in parts]))
 
     m = captum_map(method, model, x, f.argmax(-1))
-    m_g = captum_map(method, moved, copies.flatten(0, 1), flat.argmax(-1))
+    m_g = captum_map(method, of_views, copies.flatten(0, 1), flat.argmax(-1))
     return m, m_g.unflatten(0, (B, S))
 
 
@@ -103,14 +96,13 @@ CAPTUM = {
     "input_x_gradient": "InputXGradient",
     "feature_ablation": "FeatureAblation",
 }
-"""captum's methods that need nothing but a function, by our name for them."""
+"""captum's methods that need only a function, by our names for them."""
 
 METHODS = ("gradient", *CAPTUM)
-"""Every way to make a saliency map."""
 
 
 def check_method(method: str) -> None:
-    """Raise unless the method is known and what it needs is installed."""
+    """Raise unless the saliency method is known and installed."""
     if choose("saliency", method, METHODS) in CAPTUM:
         _captum(method)
 
@@ -131,6 +123,6 @@ def _captum(method: str) -> type:
     except ImportError as error:
         raise InputError(
             f"saliency '{method}' is captum's, which is not installed. "
-            f"Install it (pip install captum), or take saliency 'gradient' (paper D's)."
+            f"Install it (pip install captum), or use saliency 'gradient' (paper D's)."
         ) from error
     return found

@@ -1,13 +1,11 @@
-"""Which views of an input the audit looks at, and how strong each of them is.
+"""The views of an input that the audit uses, and the strength of each.
 
-A finite group shows all its elements but the identity. Any other transformation is asked at equal steps of
-strength t = 1/L, 2/L, ..., 1 of its widths, in random directions u of its noise, each with its opposite:
+For a finite group: all elements but the identity. For any other transformation: equal steps of strength t = 1/L,
+2/L, ..., 1 of its widths, in random directions u of its noise, each with its opposite:
 
     eps = +- t u / max_k |u_k|,   u uniform on [-1, 1]^K          (for one width: eps = +- t)
 
-so that every strength counts alike and small ones are not lost among the corners of the cube.
-
-What is done to the views of a batch, forth and back, differentiable in the inputs.
+so that every strength has equal weight and small ones are not lost among the corners of the cube.
 """
 
 import math
@@ -27,46 +25,24 @@ from augury.transforms.compose import Compose
 from augury.transforms.finite_groups import CyclicRotation, FiniteGroup, Translations
 
 
-class Moves(ABC):
-    """One move for every input and view; inputs come as [B, S, ...], once for each view."""
-
-    @abstractmethod
-    def forth(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Transform."""
-
-    @abstractmethod
-    def undoable(self) -> "Moves":
-        """Return the part of the moves that `back` undoes."""
-
-    @abstractmethod
-    def back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Undo what `undoable().forth` does, up to interpolation."""
-
-    def forth_and_back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Transform and undo it: what interpolation, padding and cropping alone do to the inputs."""
-        there = self.undoable()
-        return there.back(there.forth(x))
-
-
 @dataclass(frozen=True, eq=False)
 class Orbit:
     """The views of one input."""
 
     transform: Transform
-    """What moves the inputs, with its widths set."""
+    """With its widths set."""
     strengths: tuple[float, ...]
-    """How strong each view is."""
+    """Strength of each view."""
     unit: str
     """"deg", "px", ...; "%" of the widths where there are several."""
 
     @property
     def S(self) -> int:
-        """How many views there are."""
+        """Number of views."""
         return len(self.strengths)
 
     @property
     def name(self) -> str:
-        """What the transformation is called."""
         return "+".join(self.transform.names)
 
     @property
@@ -79,8 +55,8 @@ class Orbit:
         at = torch.tensor(self.strengths)[:, None] == torch.tensor(self.levels)
         return at.double() / at.sum(0)
 
-    def moves(self, B: int, rng: torch.Generator) -> Moves:
-        """Draw what is done to the views of B inputs."""
+    def draw(self, B: int, rng: torch.Generator) -> "ViewTransforms":
+        """Draw the transformations of the views of B inputs."""
         if isinstance(self.transform, FiniteGroup):
             return Elements(self.transform, tuple(range(1, self.transform.order)))
         parts = list(self.transform.parts) if isinstance(self.transform, Compose) else [self.transform]
@@ -88,7 +64,7 @@ class Orbit:
         return Chain(tuple(_draw(part, B, t, rng) for part in parts))  # type: ignore[arg-type]
 
 
-def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> Moves:
+def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> "ViewTransforms":
     """Draw elements of a finite part uniformly, and noise of strength t for any other."""
     if isinstance(part, FiniteGroup):
         elements = torch.randint(part.order, (len(t),), generator=rng, device=rng.device)
@@ -99,14 +75,17 @@ def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> Moves:
 
 
 def orbit_of(transform: Transform, shape: Sequence[int], levels: int = 8) -> Orbit:
-    """Return the views that the audit of a transformation looks at."""
+    """Return the views for the audit of a transformation."""
     if levels < 1:
-        raise InputError(f"levels must be at least 1; got {levels}. Eight steps of strength are usual.")
+        raise InputError(f"levels must be at least 1; got {levels}. The default is 8.")
     transform = deepcopy(transform).requires_grad_(False)
     if isinstance(transform, FiniteGroup):
         return Orbit(transform, *_elements(transform, shape))
-    _fill_widths(transform)
-    if _finite_names(transform) == set(transform.names):
+    finite = {n for m in transform.modules() if isinstance(m, FiniteGroup) for n in m.names}
+    if not transform.eta.any():  # no widths were set
+        sampled = [spec for spec in transform.specs if spec.name not in finite]
+        transform.set_widths({spec.name: spec.unit.to_person(_default_eta(spec)) for spec in sampled})
+    if finite == set(transform.names):
         return Orbit(transform, (100.0,) * (2 * levels), "%")
     steps = [step / levels for step in range(1, levels + 1) for _ in "+-"]
     if len(transform.specs) > 1:
@@ -134,94 +113,84 @@ def _shift(group: Translations, j: int, shape: Sequence[int]) -> float:
     return round(math.hypot(*sides), 4)
 
 
-def _finite_names(transform: Transform) -> set[str]:
-    groups = [module for module in transform.modules() if isinstance(module, FiniteGroup)]
-    return {name for group in groups for name in group.names}
-
-
-def _fill_widths(transform: Transform) -> None:
-    """Give a transformation without widths those of the audit."""
-    if not transform.eta.any():
-        finite = _finite_names(transform)
-        sampled = [spec for spec in transform.specs if spec.name not in finite]
-        transform.set_widths({s.name: s.unit.to_person(default_eta(s)) for s in sampled})
-
-
-def default_eta(spec: WidthSpec) -> float:
-    """Return how far the audit goes where nobody said."""
+def _default_eta(spec: WidthSpec) -> float:
     if spec.upper == math.pi:
         return math.pi
     return 1.0 if spec.name in ("grey", "blur") else 0.25
 
 
+class ViewTransforms(ABC):
+    """One transformation for every input and view, differentiable in the inputs [B, S, ...], repeated per view."""
+
+    @abstractmethod
+    def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
+        """Transform."""
+
+    @abstractmethod
+    def invertible(self) -> "ViewTransforms":
+        """Return the part of the transformations that has an inverse."""
+
+    @abstractmethod
+    def inverse(self) -> "ViewTransforms":
+        """Return the inverse of `invertible`, exact up to interpolation."""
+
+    def round_trip(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
+        """Transform and invert: what interpolation, padding and cropping alone do to the inputs."""
+        return self.inverse().apply(self.invertible().apply(x))
+
+
 @dataclass(frozen=True)
-class Elements(Moves):
+class Elements(ViewTransforms):
     """One element of a finite group for each view."""
 
     group: FiniteGroup
-    """The group."""
     elements: tuple[int, ...]
-    """Which element each view takes."""
 
-    def forth(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Apply the elements."""
+    def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
         pairs = zip(x.unbind(1), self.elements, strict=True)
         return torch.stack([self.group.element(view, j) for view, j in pairs], dim=1)
 
-    def undoable(self) -> "Moves":
-        """Return all of it: every element has an inverse."""
+    def invertible(self) -> "Elements":
         return self
 
-    def back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Apply the inverse elements."""
-        inverse = tuple(self.group.inverse_of(j) for j in self.elements)
-        return Elements(self.group, inverse).forth(x)
+    def inverse(self) -> "Elements":
+        return Elements(self.group, tuple(self.group.inverse_of(j) for j in self.elements))
 
 
 @dataclass(frozen=True, eq=False)
-class Noise(Moves):
-    """A transformation with given noise; the opposite noise undoes it."""
+class Noise(ViewTransforms):
+    """A transformation with given noise; the opposite noise inverts it, since exp(-A) exp(A) = 1."""
 
     transform: Transform
-    """The transformation."""
     eps: Float[Tensor, "B S K"]
-    """Noise for every input and view."""
 
-    def forth(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Act with the noise."""
+    def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
         B, S = x.shape[:2]
         eps = self.eps.to(x).reshape(B * S, 1, -1)
         return self.transform.act(x.flatten(0, 1), eps).squeeze(1).unflatten(0, (B, S))
 
-    def undoable(self) -> "Moves":
-        """Return the moves without the noise of one-way widths."""
+    def invertible(self) -> "Noise":
+        """Return the same without the noise of one-way widths."""
         keep = [name not in self.transform.one_way for name in self.transform.names]
         return Noise(self.transform, self.eps * self.eps.new_tensor(keep))
 
-    def back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Act with the opposite noise: exp(-A) undoes exp(A)."""
-        return Noise(self.transform, -self.eps).forth(x)
+    def inverse(self) -> "Noise":
+        return Noise(self.transform, -self.invertible().eps)
 
 
 @dataclass(frozen=True)
-class Chain(Moves):
-    """Several moves one after the other."""
+class Chain(ViewTransforms):
+    """Several transformations in sequence."""
 
-    parts: tuple[Moves, ...]
-    """First to act first."""
+    parts: tuple[ViewTransforms, ...]
 
-    def forth(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Apply them in their order."""
+    def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
         for part in self.parts:
-            x = part.forth(x)
+            x = part.apply(x)
         return x
 
-    def undoable(self) -> "Moves":
-        """Return the undoable part of each."""
-        return Chain(tuple(part.undoable() for part in self.parts))
+    def invertible(self) -> "Chain":
+        return Chain(tuple(part.invertible() for part in self.parts))
 
-    def back(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Undo them, the last one first."""
-        for part in reversed(self.parts):
-            x = part.back(x)
-        return x
+    def inverse(self) -> "Chain":
+        return Chain(tuple(part.inverse() for part in reversed(self.parts)))

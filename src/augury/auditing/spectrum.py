@@ -1,9 +1,9 @@
-r"""Largest singular values of weights and of the input-output Jacobian, by power iteration without any matrix.
+r"""Largest singular values of weights and of the input-output Jacobian, by matrix-free power iteration.
 
     u <- J v / |J v|,   v <- J^T u / |J^T u|,   sigma = |J^T u|
 
 J^T u is a backward pass. J v is a derivative of that backward pass: u -> J^T u is linear, and its own transpose is
-J. Both graphs are built once and used for every iteration; all inputs of a batch iterate side by side.
+J. Both graphs are built once and used for every iteration; all inputs of a batch iterate together.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,16 +22,16 @@ Linear = Callable[[Tensor], Tensor]
 
 
 def largest_singular_values(
-    forth: Linear, back: Linear, u: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
+    J: Linear, JT: Linear, u: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
 ) -> Float[Tensor, " B"]:
-    """Return the largest singular value of a linear map for each row of a batch."""
+    """Return the largest singular value of a linear map J for each row of a batch, from a start u."""
     sigma = u.new_zeros(len(u))
     for _ in range(iterations):
-        v = back(_unit(u))
+        v = JT(_unit(u))
         before, sigma = sigma, _norm(v)
         if bool(((sigma - before).abs() <= tolerance * sigma).all()):
             break
-        u = forth(_unit(v))
+        u = J(_unit(v))
     return sigma
 
 
@@ -58,56 +58,49 @@ def jacobian_sigmas(
     if pulled is None or not pulled.requires_grad:
         return x.new_zeros(len(x))
 
-    def forth(v: Tensor) -> Tensor:
+    def J(v: Tensor) -> Tensor:
         return torch.autograd.grad(pulled, w, v, retain_graph=True)[0]
 
-    def back(u: Tensor) -> Tensor:
+    def JT(u: Tensor) -> Tensor:
         return torch.autograd.grad(f, x, u, retain_graph=True)[0]
 
     start = torch.randn(f.shape, generator=generator(0)).to(f)
-    return largest_singular_values(forth, back, start, iterations, tolerance).detach()
+    return largest_singular_values(J, JT, start, iterations, tolerance).detach()
 
 
 def weight_sigmas(module: nn.Module) -> dict[str, float]:
     """Return the largest singular value of every weight matrix."""
-    return {name: _matrix_sigma(p.detach().flatten(1)) for name, p in module.named_parameters() if p.ndim > 1}
 
+    def sigma(W: Tensor) -> float:
+        start = torch.randn(1, W.shape[0], generator=generator(0)).to(W)
+        return float(largest_singular_values(lambda v: v @ W.T, lambda u: u @ W, start))
 
-def _matrix_sigma(W: Float[Tensor, "out in"]) -> float:
-    start = torch.randn(1, W.shape[0], generator=generator(0)).to(W)
-    return float(largest_singular_values(lambda v: v @ W.T, lambda u: u @ W, start))
+    return {name: sigma(p.detach().flatten(1)) for name, p in module.named_parameters() if p.ndim > 1}
 
 
 class SpectrumTrace(Progress):
-    """Watches a run and notes the largest singular values after every epoch: `learn(..., callbacks=[trace])`."""
+    """A callback that records the largest singular values after every epoch: `learn(..., callbacks=[trace])`."""
 
     def __init__(self, model: nn.Module, x: Float[Tensor, "B ..."], then: Progress | None = None) -> None:
         self.model, self.x, self.then = model, x, Progress() if then is None else then
         self.rows: list[dict[str, Any]] = []
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        """Note where the run begins."""
-        self.note(done)
+        self.record(done)
         self.then.start(method, epochs, steps, done, units)
 
     def step(self, epoch: int, step: int, loss: float) -> None:
-        """Pass it on."""
         self.then.step(epoch, step, loss)
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        """Note the values of this epoch."""
-        self.note(int(row["epoch"]))
+        self.record(int(row["epoch"]))
         self.then.epoch(row)
 
     def stop(self) -> None:
-        """Pass it on."""
         self.then.stop()
 
-    def note(self, epoch: int) -> None:
-        """Add a row: the epoch, the mean of sigma_max(J) over the inputs, also relative, sigma_max of every weight.
-
-        Relative means over the root mean squared distance of the logits from their mean; None where that is 0.
-        """
+    def record(self, epoch: int) -> None:
+        """Add a row; relative means over the root mean squared distance of the logits from their mean."""
         was_training = self.model.training
         sigma = float(jacobian_sigmas(self.model.eval(), self.x, iterations=100, tolerance=1e-3).mean())
         with torch.no_grad():

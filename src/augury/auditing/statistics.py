@@ -1,13 +1,9 @@
-"""The measures of a whole set, gathered batch by batch: overall, by strength and by class.
+"""The measures of a whole set, accumulated batch by batch: overall, by strength and by class.
 
 LI is relative to the spread of the logits, the mean squared distance between the logits of two different inputs:
 2 tr Cov f(x). A view as far from its input as another input is has LI_relative = 1.
 
-Means and standard errors of values that come batch by batch, for every group of inputs at once.
-
 Only counts, sums and sums of squares are kept, in float64: memory does not grow with the number of inputs.
-
-One pass over a set of inputs: what a model makes of them and of their views, in memory set by the batch.
 """
 
 from collections.abc import Callable
@@ -26,14 +22,58 @@ from augury.core.rng import generator
 from augury.records.results import Measure, Scores
 
 LI, DI, AGREEMENT, SI = range(4)
-"""Places of the measures in the moments; SI last, since not every model has one."""
+"""Index of each measure in the moments."""
 
 CONSTANT = 1e-13
-"""A spread of the logits below this share of their mean square is rounding in float32: the model is constant."""
+"""The model is constant if the spread of its logits is below this share of their mean square: float32 rounding."""
 
 
-class Tally:
-    """Collects comparisons."""
+Step = Callable[[str, int, int], None]
+"""Called with the name of the current pass, the number of inputs done, and their total."""
+
+
+@dataclass(frozen=True, eq=False)
+class Auditor:
+    """Measures sets of inputs with one model, orbit and saliency method."""
+
+    model: Model
+    orbit: Orbit
+    C: int
+    """Outputs of the model."""
+    saliency: str | None
+    """Saliency method; None without gradients."""
+    batch: int
+    """Views in one forward pass."""
+    seed: int
+    """Seed of the directions of the views."""
+    step: Step
+
+    def measure(
+        self, what: str, inputs: Inputs, gallery: WorstCases | None = None, round_trip: bool = False
+    ) -> "SetStatistics":
+        """Pass over the inputs once, with their views or, for the noise floor, with the views transformed back."""
+        groups = max(self.C, len(inputs.class_names))
+        labelled = inputs.y is not None and len(inputs.class_names) == self.C
+        statistics = SetStatistics(self.orbit, groups, probabilities=not inputs.regression)
+        rng, done = generator(self.seed), 0
+        for x in inputs.x.split(max(1, self.batch // (self.orbit.S + 1))):
+            drawn = self.orbit.draw(len(x), rng)
+            to_views = drawn.round_trip if round_trip else drawn.apply
+            seen = compare(self.model, x, to_views, self.orbit.S, self.saliency)
+            if inputs.y is not None:
+                group = inputs.y[done : done + len(x)]
+            else:
+                group = torch.zeros(len(x), dtype=torch.int64) if inputs.regression else seen.f.argmax(-1)
+            statistics.add(seen, group.to(seen.f.device), labelled)
+            if gallery is not None:
+                gallery.add(seen, x, done)
+            done += len(x)
+            self.step(what, done, len(inputs.x))
+        return statistics
+
+
+class SetStatistics:
+    """Means and standard errors of the measures, from comparisons added batch by batch."""
 
     def __init__(self, orbit: Orbit, groups: int, probabilities: bool = True) -> None:
         self.membership = orbit.membership()
@@ -43,7 +83,7 @@ class Tally:
         self.probabilities, self.has_SI = probabilities, True
 
     def add(self, seen: Comparison, group: Int[Tensor, " B"], labelled: bool = False) -> None:
-        """Take a batch."""
+        """Add a batch; `group` is the class of each input, true if `labelled`."""
         everything = torch.zeros_like(group)
         if labelled:
             right = seen.f.argmax(-1) == group
@@ -61,14 +101,12 @@ class Tally:
 
     @property
     def images(self) -> int:
-        """How many inputs have been seen."""
+        """Number of inputs added."""
         return int(self.by_class.n.sum())
 
     def accuracy(self) -> tuple[float | None, float | None]:
-        """Return the share of right answers."""
-        if not self.right.n.any():
-            return None, None
-        plain, moved = self.right.mean().tolist()
+        """Return the accuracy on inputs and on their views; None without labels."""
+        plain, moved = self.right.mean().tolist() if self.right.n.any() else (None, None)
         return plain, moved
 
     def spread(self) -> float:
@@ -100,7 +138,7 @@ class Tally:
 
 
 class Moments:
-    """Running moments of vectors, group by group."""
+    """Running moments of vectors, one set per group of inputs."""
 
     def __init__(self, groups: int, *shape: int) -> None:
         self.n = torch.zeros(groups, dtype=torch.float64)
@@ -108,7 +146,6 @@ class Moments:
         self.squares = torch.zeros(groups, *shape, dtype=torch.float64)
 
     def add(self, values: Float[Tensor, "B ..."], group: Int[Tensor, " B"]) -> None:
-        """Take the values of a batch."""
         values, group = values.detach().cpu().double(), group.cpu()
         self.n.index_add_(0, group, torch.ones(len(group), dtype=torch.float64))
         self.sums.index_add_(0, group, values)
@@ -134,50 +171,3 @@ class Moments:
         if group is None:
             return float(self.n.sum()), self.sums.sum(0), self.squares.sum(0)
         return float(self.n[group]), self.sums[group], self.squares[group]
-
-
-Step = Callable[[str, int, int], None]
-"""Told what is being looked at, how many inputs are done, and of how many."""
-
-
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """What every pass of one audit shares."""
-
-    model: Model
-    """The model."""
-    orbit: Orbit
-    """The views."""
-    C: int
-    """Outputs of the model."""
-    saliency: str | None
-    """How saliency maps are made; None without gradients."""
-    batch: int
-    """Views in one forward pass."""
-    seed: int
-    """Seed of the directions in which inputs are moved."""
-    step: Step
-    """Whoever watches."""
-
-    def look(
-        self, what: str, inputs: Inputs, gallery: WorstCases | None = None, forth_and_back: bool = False
-    ) -> Tally:
-        """Go over the inputs once."""
-        groups = max(self.C, len(inputs.class_names))
-        labelled = inputs.y is not None and len(inputs.class_names) == self.C
-        tally = Tally(self.orbit, groups, probabilities=not inputs.regression)
-        rng, done = generator(self.seed), 0
-        for x in inputs.x.split(max(1, self.batch // (self.orbit.S + 1))):
-            moves = self.orbit.moves(len(x), rng)
-            move = moves.forth_and_back if forth_and_back else moves.forth
-            seen = compare(self.model, x, move, self.orbit.S, self.saliency)
-            if inputs.y is not None:
-                group = inputs.y[done : done + len(x)]
-            else:
-                group = torch.zeros(len(x), dtype=torch.int64) if inputs.regression else seen.f.argmax(-1)
-            tally.add(seen, group.to(seen.f.device), labelled)
-            if gallery is not None:
-                gallery.add(seen, x, done)
-            done += len(x)
-            self.step(what, done, len(inputs.x))
-        return tally

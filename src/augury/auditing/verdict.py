@@ -1,15 +1,16 @@
-"""From figures to words: is the invariance genuine, and what to do if it is not.
+"""The verdict of an audit: whether the invariance is genuine, why, and what to do if it is not.
 
-A model *holds* on a set where a view's logits stay near its input's (LI relative to the spread of the logits) and its
-prediction survives. It is *genuine* where, besides, its saliency moves with the input (paper D asks for SI >= 0.95) and
-it holds on other data too. All limits are taken from the noise floor, so that interpolation is not the model's fault.
+Invariance *holds* on a set if a view's logits stay near its input's (LI relative to the spread of the logits) and its
+prediction survives. It is *genuine* if, besides, the saliency follows the input (paper D asks for SI >= 0.95) and it
+holds on other data too. All limits are relative to the noise floor, so that interpolation does not count.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from augury.config.audit import LIMITS, Limits
-from augury.records.results import Scores
+from augury.core.errors import InputError, choose
+from augury.records.results import Audit, Measure, Scores
 
 GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = (
     "genuine",
@@ -21,31 +22,29 @@ GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit says."""
+    """A verdict, the figures behind it, and advice."""
 
     verdict: str
     """One of `augury.records.results.AUDIT_VERDICTS`."""
     why: str
-    """The figures behind it."""
     advice: str
-    """What to do."""
 
 
 def holds(scores: Scores, floor: Scores, limits: Limits = LIMITS) -> bool:
-    """Say whether a model answers views as it answers their inputs."""
+    """Return whether the outputs for views stay near those for their inputs."""
     near = scores.LI_relative is None or scores.LI_relative <= limits.far + (floor.LI_relative or 0.0)
     if scores.agreement is None or floor.agreement is None:
         return near
     return near and scores.agreement.value >= limits.keep * floor.agreement.value
 
 
-def _saliency_moves_along(scores: Scores, floor: Scores, limits: Limits) -> bool:
+def _saliency_holds(scores: Scores, floor: Scores, limits: Limits) -> bool:
     if scores.SI is None or floor.SI is None:
         return holds(scores, floor, replace(limits, far=limits.near))
     return scores.SI.value + 2 * (scores.SI.stderr or 0.0) >= limits.SI * floor.SI.value
 
 
-def judge(
+def decide(
     group: str,
     scores: Scores,
     floor: Scores,
@@ -53,13 +52,12 @@ def judge(
     constant: bool,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Return the verdict with its reasons."""
     if constant:
         return Verdict(TRIVIAL, "The model gives the same output for every input.", ADVICE[TRIVIAL])
     broken = [name for name, other in drift.items() if not holds(other, floor, limits)]
     if not holds(scores, floor, limits):
         verdict = SENSITIVE
-    elif broken or not _saliency_moves_along(scores, floor, limits):
+    elif broken or not _saliency_holds(scores, floor, limits):
         verdict = ONLY_TRAINED
     else:
         verdict = GENUINE
@@ -96,17 +94,35 @@ def _figures(where: str, scores: Scores) -> str:
 
 
 ADVICE = {
-    GENUINE: "Nothing needs doing. Audit again when the data or the model change.",
+    GENUINE: "Nothing to do. Audit again when the data or the model change.",
     ONLY_TRAINED: (
-        "The answers agree here, but do not count on it for inputs unlike these. For a finite group such as C4, tie "
+        "Predictions agree here, but may not for inputs unlike these. For a finite group such as C4, tie "
         "the first layer (augury.methods.fixed_transform), which is exact on any input; otherwise regularise "
         "(augury.methods.regularised), which costs some accuracy, or average the predictions over {group} "
         "(augury.OrbitAverage)."
     ),
     SENSITIVE: (
-        "The model tells inputs from their views under {group}. If the label should not change, train it to be "
+        "The model distinguishes inputs from their views under {group}. If the label should not change, train it to be "
         "invariant: `augury learn` finds how far the labels allow it. If it should, there is nothing to repair."
     ),
-    TRIVIAL: "That is no merit: check that the model was trained, and that its weights were loaded.",
+    TRIVIAL: "Check that the model was trained, and that its weights were loaded.",
 }
-"""What to do, by verdict."""
+
+FIGURES = ("LI", "LI_relative", "DI", "SI", "agreement", "sigma_max_jacobian", "sigma_max_relative")
+"""Figures of an audit that a limit can be set on."""
+
+
+def beyond_limits(audit: Audit, above: Mapping[str, float], below: Mapping[str, float]) -> list[str]:
+    """Return a message for every figure that is above or below its limit."""
+    messages = []
+    for limits, word, sign in ((above, "above", 1), (below, "below", -1)):
+        for name, limit in limits.items():
+            figure = getattr(audit, choose("figure", name, FIGURES))
+            if figure is None:
+                raise InputError(
+                    f"{name} has no limit to keep: this model and these data have no such figure."
+                )
+            value = figure.value if isinstance(figure, Measure) else float(figure)
+            if sign * (value - limit) > 0:
+                messages.append(f"{name} is {value:.4g}, {word} the limit of {limit:g}.")
+    return messages

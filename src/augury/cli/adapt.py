@@ -1,98 +1,33 @@
-"""`augury adapt`: the options, and all that can be refused before torch is loaded."""
+"""`augury adapt`: everything that can be refused is refused before torch is loaded."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
-from augury.cli.console import err
+from augury.cli import options as o
+from augury.cli.console import (
+    err,
+    facts_table,
+    interruptible,
+    leave_report,
+    out,
+    print_json,
+    read_data,
+    say,
+    table,
+)
+from augury.cli.settings import pairs
 from augury.config.hyper import CRITERIA, AdaptConfig
 from augury.core.errors import InputError
+from augury.records.results import INVARIANT, SENSITIVE, Adaptation
 
-TASK, FITTING, OUTPUT = "The task", "The descriptor and the head", "The run and what is shown"
-
-
-def _option(*names: str, help: str, panel: str) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False)
-
-
-Extractor = Annotated[
-    str,
-    typer.Argument(
-        metavar="EXTRACTOR", help="What augury amortize made: its folder, or its .safetensors file."
-    ),
-]
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="A named set (see augury data list), a folder with one sub-folder per class, or an .npz.",
-    ),
-]
-Variant = Annotated[
-    str | None, _option("--variant", help="Plant a truth in the data, such as coloured_rotated.", panel=TASK)
-]
-Subset = Annotated[int | None, _option("--subset", help="Train on so many examples only.", panel=TASK)]
-Test = Annotated[
-    str | None,
-    _option("--test", help="A separate test set, read like DATA; else a part is split off.", panel=TASK),
-]
-TestFraction = Annotated[
-    float | None,
-    _option("--test-fraction", help="How much to split off for testing; 0 for nothing.", panel=TASK),
-]
-Size = Annotated[int | None, _option("--size", help="Resize images to so many pixels a side.", panel=TASK)]
-Task = Annotated[
-    str | None, _option("--task", help="classification or regression; told from the labels.", panel=TASK)
-]
-SkipBad = Annotated[
-    bool, _option("--skip-bad", help="Go on past images that cannot be read; count them.", panel=TASK)
-]
-Criterion = Annotated[
-    str | None,
-    _option(
-        "--criterion",
-        help=f"What chooses the descriptor: {', '.join(CRITERIA)}. Default: evidence.",
-        panel=FITTING,
-    ),
-]
-Levels = Annotated[
-    int | None,
-    _option(
-        "--levels", help="Discretise: 2 binary, 3 ternary, ... A tighter bound. Default: not.", panel=FITTING
-    ),
-]
-Descriptor = Annotated[
-    str | None,
-    _option(
-        "--descriptor",
-        help="Fix it, such as rotation=1,color=0; only the head is learned.",
-        panel=FITTING,
-    ),
-]
-Images = Annotated[
-    int | None,
-    _option(
-        "--images",
-        help=f"At most so many examples choose the descriptor. Default: {AdaptConfig.images}.",
-        panel=FITTING,
-    ),
-]
-Seed = Annotated[int, _option("--seed", help="Everything random follows from it. Default: 0.", panel=FITTING)]
-Device = Annotated[
-    str | None, _option("--device", help="cpu, cuda, mps, as torch names them. Default: cpu.", panel=FITTING)
-]
-Run = Annotated[
-    Path | None,
-    _option("--run", help="Folder for the record and the adapted model. Default: none.", panel=OUTPUT),
-]
-Overwrite = Annotated[
-    bool, _option("--overwrite", help="Replace an adaptation that stands in the folder.", panel=OUTPUT)
-]
-Json = Annotated[
-    bool, _option("--json", help="Print one JSON object on standard output, nothing else.", panel=OUTPUT)
-]
-Quiet = Annotated[bool, _option("--quiet", "-q", help="No progress, no remarks.", panel=OUTPUT)]
+if TYPE_CHECKING:
+    from augury.methods.hyper.adapt import Tell
 
 HELP = """
 Adapt an extractor to a new task: which invariances it needs, and a head.
@@ -102,72 +37,156 @@ group) is chosen by the evidence of a linear head, in seconds and without a
 validation set. With --run the adapted model is saved as a plain network.
 
 \b
-augury adapt runs/photos-extractor my_task/            a folder, one sub-folder per class
-augury adapt runs/e faces.npz --task regression        numbers instead of classes
-augury adapt runs/e my_task/ --levels 2 --run runs/a   binary, and keep the model
+augury adapt runs/photos-extractor my_task/           one sub-folder per class
+augury adapt runs/e faces.npz --task regression       numbers, not classes
+augury adapt runs/e my_task/ --levels 2 --run runs/a  binary; keep the model
 augury adapt runs/e my_task/ --descriptor rotation=1,color=0
-augury adapt runs/e my_task/ --json > result.json      for a script
+augury adapt runs/e my_task/ --json > result.json     for a script
 """
+BAR = 24
+"""Characters of a full bar."""
+
+Extractor = Annotated[
+    Path, o.argument("EXTRACTOR", "What augury amortize made: its folder, or its .safetensors file.")
+]
+Criterion = Annotated[
+    str | None,
+    o.option(
+        "--criterion",
+        f"What chooses the descriptor: {', '.join(CRITERIA)}. Default: evidence.",
+        o.METHOD,
+        complete=CRITERIA,
+    ),
+]
+Levels = Annotated[
+    int | None,
+    o.option(
+        "--levels",
+        "Values that an entry may take: 2 binary, 3 ternary, ...; fewer give a tighter bound. Default: any.",
+        o.METHOD,
+    ),
+]
+Descriptor = Annotated[
+    str | None,
+    o.option("--descriptor", "Fix it, such as rotation=1,color=0; only the head is learned.", o.METHOD),
+]
+Run = Annotated[Path | None, o.option("--run", "Folder for the adapted model and its report. Default: none.")]
 
 
 def adapt(
     extractor: Extractor,
-    data: Source,
-    variant: Variant = None,
-    subset: Subset = None,
-    test: Test = None,
-    test_fraction: TestFraction = None,
-    size: Size = None,
-    task: Task = None,
-    skip_bad: SkipBad = False,
+    data: o.Data,
+    variant: o.Variant = None,
+    subset: o.Subset = None,
+    test: o.Test = None,
+    test_fraction: o.TestFraction = None,
+    size: o.Size = None,
+    task: o.Task = None,
+    kind: o.Kind = None,
+    skip_bad: o.SkipBad = None,
     criterion: Criterion = None,
     levels: Levels = None,
     descriptor: Descriptor = None,
-    images: Images = None,
-    seed: Seed = 0,
-    device: Device = None,
+    images: Annotated[
+        int | None, o.images("examples that choose the descriptor", f"{AdaptConfig.images}")
+    ] = None,
+    seed: o.Seed = None,
+    device: o.Device = None,
     run: Run = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    overwrite: o.Overwrite = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
 ) -> None:
-    """Check what was asked, then do it; see `HELP`."""
-    given = {"criterion": criterion, "levels": levels, "images": images, "device": device, "seed": seed}
-    settings = {name: value for name, value in given.items() if value is not None}
+    """Check the settings, call `augury.adapt`, and show what it returns."""
+    reading = o.given(locals(), o.READING)
+    settings = o.given(locals(), ("criterion", "levels", "images", "device", "seed"))
     AdaptConfig.of(settings)
-    entries = None if descriptor is None else _entries(descriptor)
-    reading = {
-        "variant": variant,
-        "subset": subset,
-        "test": test,
-        "test_fraction": test_fraction,
-        "size": size,
-    }
-    reading |= {"task": task, "seed": seed, "skip_bad": skip_bad}
-    if not Path(extractor).expanduser().exists():
+    entries = descriptor and pairs(descriptor.split(","), "a descriptor", "rotation=1,color=0")
+    place = extractor.expanduser()
+    if not place.exists():
         raise InputError(f"no extractor at {extractor}. Make one: augury amortize DATA --groups ...")
-    from augury.cli.adapting import Request, carry_out
+    with interruptible():
+        from augury.data.load import load
+        from augury.methods.hyper.adapt import adapt
+        from augury.training.saved_extractor import load_extractor
 
-    read = {name: value for name, value in reading.items() if value is not None}
-    request = Request(Path(extractor).expanduser(), data, read, entries, settings, run, overwrite)
-    try:
-        carry_out(request, as_json=json, quiet=quiet)
-    except KeyboardInterrupt:
-        err.print("Interrupted.", style="yellow")
-        raise typer.Exit(130) from None
+        net = load_extractor(place)  # refused before a long read
+        dataset = read_data(load, data, quiet, **reading)
+        with _watching(quiet) as tell:
+            found = adapt(
+                net, dataset, origin=str(place), descriptor=entries or None, run=run, overwrite=overwrite,
+                tell=tell, **settings
+            ).adaptation  # fmt: skip
+    report = None if run is None else str(leave_report(run))
+    if json:
+        print_json({**found.to_json(), "skipped": len(dataset.skipped), "report": report})
+        return
+    out.print(summary(found, dataset.n_outputs))
+    if run is not None and not quiet:
+        say(f"The adapted model is in {run}, its report in {report}")
 
 
-def _entries(text: str) -> dict[str, float]:
-    """Read "rotation=1,color=0"."""
-    entries = {}
-    for part in text.split(","):
-        name, equals, value = (word.strip() for word in part.partition("="))
-        try:
-            entries[name] = float(value)
-        except ValueError:
-            equals = ""
-        if not (name and equals):
-            raise InputError(
-                f"a descriptor must read group=number, such as rotation=1,color=0; got '{part}'."
-            )
-    return entries
+@contextmanager
+def _watching(quiet: bool) -> "Iterator[Tell | None]":
+    if quiet:
+        yield None
+        return
+    with err.status("adapting") as status:
+
+        def tell(descriptor: Mapping[str, float], value: float) -> None:
+            entries = ", ".join(f"{name} {entry:.2f}" for name, entry in descriptor.items())
+            status.update(f"tried {entries}: {value:.1f}")
+
+        yield tell
+
+
+def summary(found: Adaptation, n_outputs: int) -> Group:
+    """Return what is shown of an adaptation."""
+    words = Text(f"This task: {found.words}.", style="bold")
+    return Group(_bars(found), words, "", _facts(found, n_outputs), "", _bound(found))
+
+
+def _bars(found: Adaptation) -> Table:
+    by = "as given" if found.criterion == "given" else f"chosen by {found.criterion}"
+    title = f"Descriptor, {by}" + ("" if found.levels is None else f", {found.levels} levels")
+    rows = []
+    for name, value in found.descriptor.items():
+        full = round(BAR * value)
+        verdict, colour = "in between", "yellow"
+        if value >= INVARIANT:
+            verdict, colour = "invariant", "green"
+        elif value <= SENSITIVE:
+            verdict, colour = "sensitive", "red"
+        bar = Text("█" * full, colour, no_wrap=True).append("░" * (BAR - full), "dim")
+        rows.append([name, bar, f"{value:.2f}", verdict])
+    scale = "sensitive".ljust(BAR - len("invariant")) + "invariant"
+    return table(title, ("group", scale, "", ""), rows, left=4, frame=False)
+
+
+def _facts(found: Adaptation, n_outputs: int) -> Table:
+    what = "classes" if found.task == "classification" else "numbers"
+    rows = {
+        "head": f"{found.features} features to {n_outputs} {what}, prior precision {found.delta:.3g}",
+        found.score_name: f"{_score(found, found.score)} ({found.scored_on})",
+    }
+    if found.scored_on == "test" and found.held_out is not None:
+        rows["held-out estimate"] = f"{_score(found, found.held_out)} (from the training examples)"
+    rows["on training"] = f"{_score(found, found.train_score)} of {found.N} examples"
+    rows["log evidence"] = "-" if found.log_evidence is None else f"{found.log_evidence:.1f}"
+    rows["seconds"] = f"{found.seconds:.1f}"
+    return facts_table(rows)
+
+
+def _score(found: Adaptation, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{100 * value:.1f} %" if found.score_name == "accuracy" else f"{value:.3f}"
+
+
+def _bound(found: Adaptation) -> Table:
+    b = found.bound
+    title = f"Bound on the {b.loss} loss, with {100 * (1 - b.failure):g} % confidence"
+    total = f"{b.total:.3f}" + ("" if b.total < 1 else " (vacuous)")
+    columns = ("training", "head: 2XB/sqrt(n)", "choice of descriptor", "together")
+    row = [f"{b.risk:.3f}", f"{b.complexity:.3f}", f"{b.choice:.3f}", total]
+    return table(title, columns, [row], left=0, frame=False)

@@ -1,126 +1,30 @@
-"""`augury audit`: the options, and all that can be refused before torch is loaded."""
+"""`augury audit`: everything that can be refused is refused before torch is loaded."""
 
 import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group
+from rich.table import Table
 
-from augury.cli.console import err
+from augury.auditing.verdict import FIGURES, beyond_limits
+from augury.cli import options as o
+from augury.cli.console import interruptible, leave_report, note, out, print_json, step_bar, table
+from augury.cli.settings import pairs, widths
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError, choose
 from augury.core.files import check_writable
 from augury.models.networks import NETWORKS
 from augury.records.exhibits import AUDIT
+from augury.records.results import Audit, Measure, Scores
 from augury.training.run_folder import holds_something, new_folder
 
-ASKED, DEPTH, OUTPUT = "What is asked", "How thoroughly", "What is shown"
-
-FIGURES = ("LI", "LI_relative", "DI", "SI", "agreement", "sigma_max_jacobian", "sigma_max_relative")
-"""What a limit can be set on."""
-
 BEYOND_LIMIT = 3
-"""Exit code where a limit is passed."""
-
-
-def _option(*names: str, help: str, panel: str) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False)
-
-
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A run folder, a .pt2 of torch.export, a .safetensors with --architecture, or package.module:callable.",
-    ),
-]
-Data = Annotated[
-    str,
-    typer.Argument(metavar="DATA", help="A named set, a folder with one sub-folder per class, or an .npz."),
-]
-Group = Annotated[
-    str | None,
-    _option(
-        "--group",
-        "-g",
-        help="What the model should not see: C4, T3, flip_x, rotation, translation, scale, color, ... "
-        "Default: what a run has learned.",
-        panel=ASKED,
-    ),
-]
-Widths = Annotated[
-    list[str] | None,
-    _option("--width", "-w", help="How far to go, such as rotation=30; may be repeated.", panel=ASKED),
-]
-Drift = Annotated[
-    list[str] | None,
-    _option("--drift", help="Other data to ask on, read like DATA; may be repeated.", panel=ASKED),
-]
-Corruptions = Annotated[
-    bool,
-    _option(
-        "--corruptions/--no-corruptions",
-        help="Ask on corrupted copies of DATA too. Default: yes.",
-        panel=ASKED,
-    ),
-]
-Architecture = Annotated[
-    str | None,
-    _option("--architecture", help=f"The network of a .safetensors: {', '.join(NETWORKS)}.", panel=ASKED),
-]
-Part = Annotated[
-    str | None, _option("--part", help="test or train. Default: test, where there is one.", panel=ASKED)
-]
-Images = Annotated[
-    int | None, _option("--images", help="So many inputs, drawn at random. Default: all.", panel=DEPTH)
-]
-Levels = Annotated[
-    int | None,
-    _option("--levels", help=f"Steps of strength. Default: {AuditConfig.levels}.", panel=DEPTH),
-]
-Saliency = Annotated[
-    str | None,
-    _option(
-        "--saliency",
-        help="gradient (paper D), or captum's integrated_gradients, input_x_gradient, feature_ablation.",
-        panel=DEPTH,
-    ),
-]
-Seed = Annotated[int, _option("--seed", help="Everything random follows from it. Default: 0.", panel=DEPTH)]
-FailAbove = Annotated[
-    list[str] | None,
-    _option(
-        "--fail-above",
-        help=f"Exit with {BEYOND_LIMIT} if a figure is larger, such as LI=0.5; may be repeated.",
-        panel=OUTPUT,
-    ),
-]
-FailBelow = Annotated[
-    list[str] | None,
-    _option(
-        "--fail-below",
-        help=f"Exit with {BEYOND_LIMIT} if a figure is smaller, such as SI=0.95; may be repeated.",
-        panel=OUTPUT,
-    ),
-]
-Pictures = Annotated[
-    Path | None,
-    _option("--pictures", help="Write the worst inputs and their saliency maps to a .png.", panel=OUTPUT),
-]
-Out = Annotated[
-    Path | None,
-    _option("--out", help="Folder for figures and report. Default: a new one in runs/.", panel=OUTPUT),
-]
-Overwrite = Annotated[
-    bool, _option("--overwrite", help="Replace an audit that stands in the folder.", panel=OUTPUT)
-]
-Json = Annotated[
-    bool, _option("--json", help="Print one JSON object on standard output, nothing else.", panel=OUTPUT)
-]
-Quiet = Annotated[bool, _option("--quiet", "-q", help="No progress bar, no remarks.", panel=OUTPUT)]
+"""Exit code if a limit is exceeded."""
 
 HELP = f"""
-Ask whether a model's invariance is genuine, or holds on its training data only.
+Is a model's invariance genuine, or does it hold on its training data only?
 
 Measures how far logits (LI), predictions (DI, agreement) and saliency maps
 (SI) of inputs and of their views differ, what interpolation alone would
@@ -135,80 +39,187 @@ augury audit my.models:net mnist -g C4 --drift fashion_mnist
 augury audit runs/a mnist5k -g C4 --fail-above LI=0.5  exit code {BEYOND_LIMIT} beyond it
 """
 
+Source = Annotated[
+    str,
+    o.argument(
+        "MODEL",
+        "A run folder, a .pt2 of torch.export, a .safetensors with --architecture, or package.module:callable.",
+    ),
+]
+Group_ = Annotated[
+    str | None,
+    o.option(
+        "--group -g",
+        "What the model should be invariant to: C4, T3, flip_x, rotation, translation, scale, color, ... "
+        "Default: what a run has learned.",
+        o.METHOD,
+    ),
+]
+Drift = Annotated[
+    list[str] | None,
+    o.option("--drift", "Another data set to ask on, read like DATA; may be repeated.", o.METHOD),
+]
+Corruptions = Annotated[
+    bool,
+    o.option(
+        "--corruptions/--no-corruptions", "Also ask on corrupted copies of DATA. Default: yes.", o.METHOD
+    ),
+]
+Architecture = Annotated[
+    str | None,
+    o.option(
+        "--architecture",
+        f"The network of a .safetensors: {', '.join(NETWORKS)}.",
+        o.METHOD,
+        complete=NETWORKS,
+    ),
+]
+Part = Annotated[str | None, o.option("--part", "test or train. Default: test, if there is one.", o.DATA)]
+Levels = Annotated[
+    int | None, o.option("--levels", f"Steps of strength. Default: {AuditConfig.levels}.", o.METHOD)
+]
+Saliency = Annotated[
+    str | None,
+    o.option(
+        "--saliency",
+        "gradient (paper D), or captum's integrated_gradients, input_x_gradient, feature_ablation. "
+        f"Default: {AuditConfig.saliency}.",
+        o.METHOD,
+    ),
+]
+FailAbove = Annotated[
+    list[str] | None,
+    o.option(
+        "--fail-above", f"Exit with {BEYOND_LIMIT} if a figure is larger, such as LI=0.5; may be repeated."
+    ),
+]
+FailBelow = Annotated[
+    list[str] | None,
+    o.option(
+        "--fail-below", f"Exit with {BEYOND_LIMIT} if a figure is smaller, such as SI=0.95; may be repeated."
+    ),
+]
+Pictures = Annotated[
+    Path | None, o.option("--pictures", "Write the worst inputs and their saliency maps to a .png.")
+]
+
 
 def audit(
     model: Source,
-    data: Data,
-    group: Group = None,
-    width: Widths = None,
+    data: o.Data,
+    group: Group_ = None,
+    width: o.Widths = None,
     drift: Drift = None,
     corruptions: Corruptions = True,
     architecture: Architecture = None,
     part: Part = None,
-    images: Images = None,
+    images: Annotated[int | None, o.images("inputs", "all")] = None,
     levels: Levels = None,
     saliency: Saliency = None,
-    seed: Seed = 0,
+    seed: o.Seed = None,
     fail_above: FailAbove = None,
     fail_below: FailBelow = None,
     pictures: Pictures = None,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    run: o.Run = None,
+    overwrite: o.Overwrite = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
 ) -> None:
-    """Check what was asked, then do it; see `HELP`."""
-    given = {"part": part, "images": images, "levels": levels, "saliency": saliency}
-    settings = {name: value for name, value in given.items() if value is not None}
-    AuditConfig.of(**settings, corruptions=corruptions, seed=seed)
+    """Check the settings, call `augury.audit`, and show what it returns."""
+    settings = o.given(locals(), ("part", "images", "levels", "saliency", "corruptions", "seed"))
+    AuditConfig.of(**settings)
     if architecture is not None:
         choose("architecture", architecture, NETWORKS)
     if pictures is not None and pictures.suffix != ".png":
         raise InputError(f"--pictures must name a .png; got {pictures}.")
-    above, below = _limits(fail_above), _limits(fail_below)
-    widths = {name: _number(name, value) for name, value in map(_pair, width or [])}
-    folder = _folder(out, model, group, overwrite)
-    from augury.cli.auditing import Request, carry_out
+    limits = dict.fromkeys(FIGURES, float)
+    above, below = (pairs(texts, "a limit", "LI=0.5", limits) for texts in (fail_above, fail_below))
+    how_far = widths(width, quiet)
+    folder = _folder(run, model, group, overwrite)
+    with interruptible():
+        from augury.auditing.audit import examine
+        from augury.auditing.worst import leave_audit, save_worst
 
-    request = Request(
-        model, data, group, widths, drift or [], architecture,
-        {**settings, "corruptions": corruptions, "seed": seed}, above, below, pictures, folder,
-    )  # fmt: skip
-    try:
-        passed = carry_out(request, as_json=json, quiet=quiet)
-    except KeyboardInterrupt:
-        err.print("Interrupted.", style="yellow")
-        raise typer.Exit(130) from None
-    if not passed:
+        others = {Path(source).stem: source for source in drift or []}
+        with step_bar(quiet) as step:
+            seen = examine(
+                model,
+                data,
+                group,
+                widths=how_far,
+                drift=others,
+                architecture=architecture,
+                step=step,
+                **settings,
+            )
+        if pictures is not None:
+            save_worst(pictures, seen.cases)
+        leave_audit(folder, seen)
+    report = leave_report(folder)
+    if json:
+        print_json({**seen.audit.to_json(), "report": str(report)})
+    else:
+        out.print(summary(seen.audit))
+    if not quiet:
+        where = "" if pictures is None else f"The worst inputs are in {pictures}. "
+        note(f"{where}The audit is in {folder}, its report in {report}", style="default")
+    exceeded = beyond_limits(seen.audit, above, below)
+    for message in exceeded:
+        note(message, style="red")
+    if exceeded:
         raise typer.Exit(BEYOND_LIMIT)
 
 
-def _folder(out: Path | None, model: str, group: str | None, overwrite: bool) -> Path:
-    """Return where the audit goes: the folder that was named, or a new one."""
-    if out is not None:
-        if holds_something(out) and not (overwrite and (out / AUDIT).is_file()):
-            raise InputError(
-                f"{out} already exists. Replace it if it is an audit (--overwrite), or choose another (--out)."
-            )
-        check_writable(out)
-        return out
-    named = re.sub(r"[^A-Za-z0-9_.+-]+", "-", f"audit-{Path(model).stem}-{group or 'learned'}")
-    return new_folder(named)
+def _folder(run: Path | None, model: str, group: str | None, overwrite: bool) -> Path:
+    """Return the folder of the audit: the one that was named, or a new one."""
+    if run is None:
+        return new_folder(re.sub(r"[^A-Za-z0-9_.+-]+", "-", f"audit-{Path(model).stem}-{group or 'learned'}"))
+    if holds_something(run) and not (overwrite and (run / AUDIT).is_file()):
+        raise InputError(
+            f"{run} already exists. Replace it if it is an audit (--overwrite), or choose another (--run)."
+        )
+    check_writable(run)
+    return run
 
 
-def _limits(texts: list[str] | None) -> dict[str, float]:
-    return {choose("figure", name, FIGURES): _number(name, value) for name, value in map(_pair, texts or [])}
+def summary(audit: Audit) -> Group:
+    """Return what is shown of an audit."""
+    rows = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
+    strengths = {f"{p.strength:g} {p.unit}": p.scores for p in audit.curve}
+    parts: list[Any] = [f"[bold]{audit.group}: {audit.verdict}[/]", audit.why, audit.advice, ""]
+    parts.append(_scores(f"On {audit.images} inputs of {audit.data}", "inputs", rows))
+    parts.append(_scores("By strength", "moved by", strengths))
+    if audit.per_class:
+        parts.append(_scores("By class", "class", audit.per_class))
+    if audit.worst:
+        parts.append(_worst(audit))
+    if audit.sigma_max_jacobian is not None:
+        parts.append(f"Largest singular value of the Jacobian: {audit.sigma_max_jacobian:.3g}")
+    return Group(*parts)
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise InputError(f"a limit or a width must read name=value, such as LI=0.5; got '{text}'.")
-    return name.strip(), value.strip()
+def _scores(title: str, first: str, rows: dict[str, Scores]) -> Table:
+    lines = []
+    for name, s in rows.items():
+        relative = "-" if s.LI_relative is None else f"{s.LI_relative:.3f}"
+        DI = "-" if s.DI is None else f"{s.DI.value:.2g}"
+        agreement = "-" if s.agreement is None else f"{100 * s.agreement.value:.1f} %"
+        lines.append([name, _measure(s.LI, ".3g"), relative, DI, _measure(s.SI, ".3f"), agreement])
+    return table(title, (first, "LI", "relative", "DI", "SI", "agreement"), lines, frame=False)
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise InputError(f"{name} must be a number; got '{text}'.") from error
+def _measure(measure: Measure | None, form: str) -> str:
+    if measure is None:
+        return "-"
+    error = "" if measure.stderr is None else f" +- {measure.stderr:.1g}"
+    return f"{measure.value:{form}}{error}"
+
+
+def _worst(audit: Audit) -> Table:
+    columns = ("input", "class", "says", "moved by", "then says", "LI", "SI")
+    rows = []
+    for w in audit.worst:
+        moved, SI = f"{w.strength:g} {audit.curve[0].unit}", "-" if w.SI is None else f"{w.SI:.2f}"
+        first = (str(w.index), w.label or "-", w.prediction)
+        rows.append([*first, moved, w.prediction_moved, f"{w.LI:.3g}", SI])
+    return table("The worst inputs", columns, rows, left=7, frame=False)

@@ -3,29 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.table import Table
-from rich.text import Text
-
-from augury.cli.console import err, out, print_json
+from augury.cli import options as o
+from augury.cli.console import note, out, print_json, table
 from augury.core.errors import InputError
 
-Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="RUN RUN...",
-        help="Folders that augury learn, audit or adapt left.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", help="Write the comparison as an HTML page, too.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")]
-
 HELP = """
-Compare runs: what each learned, how well, and whether they can be compared at all.
+Compare runs: what each learned, how well, and whether they are comparable.
 
 \b
 augury compare runs/a runs/b
@@ -34,8 +17,14 @@ augury compare runs/a runs/b --out both.html
 """
 
 
-def compare(runs: Runs, out_file: Out = None, json: Json = False) -> None:
-    """Read the runs and show them; see `HELP`."""
+def compare(
+    runs: Annotated[list[Path], o.argument("RUN RUN...", "Folders that augury learn, audit or adapt wrote.")],
+    out_file: Annotated[
+        Path | None, o.option("--out -o", "Also write the comparison as an HTML page.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Read the runs and show them."""
     from augury.report.compared import as_object, remarks, tables
     from augury.report.page import check_out, write_report
     from augury.report.read import read
@@ -49,18 +38,9 @@ def compare(runs: Runs, out_file: Out = None, json: Json = False) -> None:
         print_json(as_object(found))
     else:
         for title, head, body in tables(found):
-            out.print(_table(title, head, body))
+            out.print(table(title, head, body))
         for remark in remarks(found):
             out.print(remark, style="yellow", highlight=False)
     if out_file is not None:
         write_report(*runs, out=out_file)
-        err.print(f"The page is {out_file}", highlight=False, soft_wrap=True)
-
-
-def _table(title: str, head: list[str], body: list[list[str]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for k, name in enumerate(head):
-        table.add_column(Text(name), justify="left" if k == 0 else "right", overflow="fold")
-    for row in body:
-        table.add_row(*map(Text, row))  # names in brackets are names, not colours
-    return table
+        note(f"The page is {out_file}", style="default")

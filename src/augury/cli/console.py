@@ -1,16 +1,46 @@
-"""Where the command line speaks: results on standard output, everything else on standard error."""
+"""Output of the command line: results on standard output; progress, remarks and errors on standard error."""
 
 import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+import typer
+from rich.box import HEAVY_HEAD
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
 from rich.text import Text
 
-out = Console()
-"""Results: tables, and with --json one JSON object and nothing else."""
+from augury import __version__
+from augury.core.files import write_text
+from augury.data.named import NAMED
+from augury.records.results import Width
+from augury.training.progress import Progress
+from augury.training.run_folder import COMMAND
 
+out = Console()
+"""Results: tables, or with --json one JSON object and nothing else."""
 err = Console(stderr=True)
 """Progress, remarks and errors."""
+
+
+def say(text: str, console: Console = out) -> None:
+    """Print a line as it is, however long."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def note(text: str, style: str = "yellow") -> None:
+    """Print a remark on standard error."""
+    err.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def say_error(error: Exception) -> None:
@@ -21,3 +51,182 @@ def say_error(error: Exception) -> None:
 def print_json(values: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
     print(json.dumps(values, indent=2, allow_nan=False))
+
+
+@contextmanager
+def interruptible(advice: str = "") -> Iterator[None]:
+    """Turn Ctrl-C into a message and exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"Interrupted. {advice}".strip())
+        raise typer.Exit(130) from None
+
+
+def leave_report(folder: Path) -> Path:
+    """Write the command and what it ran on to a run's folder, and a report that shows them."""
+    from augury.report.page import write_report
+
+    words = ["augury", *(word for word in sys.argv[1:] if word not in ("--resume", "--overwrite"))]
+    facts = {
+        "command": shlex.join(words),
+        "augury": __version__,
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "numpy": version("numpy"),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
+    write_text(folder / COMMAND, json.dumps(facts, indent=2) + "\n")
+    return write_report(folder)
+
+
+def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: Any) -> Any:
+    """Read data with a spinner; say which files were skipped, and which options had no effect."""
+    if quiet:
+        return reader(source, **reading)
+    with err.status(f"reading {source}") as status:
+
+        def show(what: str, done: int, total: int) -> None:
+            status.update(f"{what} {done}/{total}" if total else what)
+
+        data = reader(source, progress=show, **reading)
+    if data.skipped:
+        note(f"skipped {plural(len(data.skipped), 'file')} that cannot be read, such as {data.skipped[0]}")
+    fraction = reading.get("test_fraction")
+    if fraction is not None:
+        N, M = len(data.x_train), len(data.x_test)
+        other = "subset" not in reading and abs(M - fraction * (N + M)) > data.n_outputs
+        if source in NAMED or "test" in reading or other:
+            note(
+                f"--test-fraction {fraction:g} has no effect: the data have a test set of their own, {M:,} examples"
+            )
+    return data
+
+
+def plural(n: int, what: str) -> str:
+    """Write "1 epoch", "2 epochs"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def gigabytes(size: int | None) -> str:
+    """Write a number of bytes."""
+    if size is None:
+        return "unknown"
+    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
+
+
+def duration(seconds: float) -> str:
+    """Write a time."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def number(value: float | None, unit: str) -> str:
+    """Write a width in its unit."""
+    if value is None:
+        return "-"
+    if unit == "factor":
+        return f"x {value:.2f}"
+    return f"{value:.1f} {unit}" if unit else f"{value:.2f}"
+
+
+def table(
+    title: str, columns: Iterable[str], rows: Iterable[Sequence[Any]], *, left: int = 1, frame: bool = True
+) -> Table:
+    """Return a table whose first columns are flush left; brackets in its cells are not markup."""
+    box = HEAVY_HEAD if frame else None
+    made = Table(title=title, title_justify="left", box=box, pad_edge=frame)
+    for k, name in enumerate(columns):
+        made.add_column(Text(name), justify="left" if k < left else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return made
+
+
+def facts_table(rows: Mapping[str, str]) -> Table:
+    """Return names and values without a frame."""
+    made = Table(box=None, pad_edge=False, show_header=False)
+    made.add_column(no_wrap=True, style="bold")
+    made.add_column(overflow="fold")
+    for name, value in rows.items():
+        made.add_row(Text(name), Text(value))
+    return made
+
+
+def widths_table(widths: Mapping[str, Width]) -> Table:
+    """Return every width with its interval, beside the planted truth if there is one."""
+    columns: dict[str, Callable[[str, Width], str]] = {
+        "generator": lambda name, w: name,
+        "width": lambda name, w: number(w.value, w.unit),
+    }
+    if any(w.low is not None for w in widths.values()):
+        columns["95 % interval"] = lambda name, w: f"{number(w.low, w.unit)} to {number(w.high, w.unit)}"
+    if any(w.planted is not None for w in widths.values()):
+        columns["planted"] = lambda name, w: number(w.planted, w.unit)
+    columns["verdict"] = lambda name, w: w.verdict
+    rows = [[write(name, w) for write in columns.values()] for name, w in widths.items()]
+    made = table("How far the labels stay the same, plus or minus", columns, rows)
+    made.columns[-1].justify = "left"
+    return made
+
+
+class LiveBar(Progress):
+    """Draws a bar for each stage of a run and, below it, the latest loss, evidence and widths."""
+
+    def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
+        self.epochs, self.steps, self.units = epochs, steps, units
+        self.bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[at]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=err,
+        )
+        self.below = Text("")
+        self.live = Live(Group(self.bar, self.below), console=err, refresh_per_second=4)
+        self.task = self.bar.add_task(
+            method, total=epochs * steps, completed=done * steps, at=f"epoch {done}/{epochs}"
+        )
+        self.live.start()
+
+    def step(self, epoch: int, step: int, loss: float) -> None:
+        done = (epoch - 1) * self.steps + step
+        self.bar.update(self.task, completed=done, at=f"epoch {epoch}/{self.epochs}")
+
+    def epoch(self, row: Mapping[str, Any]) -> None:
+        widths = [f"{name} {number(value, self.units[name])}" for name, value in row["widths"].items()]
+        parts = [f"loss {row['loss']:.3f}", *widths]
+        if "log_evidence" in row:
+            parts.insert(1, f"log evidence {row['log_evidence']:.1f}")
+        self.below.plain = "  ".join(parts)
+
+    def stage(self, what: str) -> None:
+        for task in self.bar.tasks[1:]:
+            self.bar.update(task.id, total=1, completed=1)
+        self.bar.add_task(what, total=None, at="")
+
+    def stop(self) -> None:
+        for task in self.bar.tasks[1:]:
+            self.bar.update(task.id, total=1, completed=1)
+        self.live.stop()
+
+
+def live_bar(quiet: bool) -> tuple[Progress, ...]:
+    """Return the callbacks that draw a bar; none for --quiet."""
+    return () if quiet else (LiveBar(),)
+
+
+@contextmanager
+def step_bar(quiet: bool, *columns: Any) -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar that is told what is done, how much of it, and of how much."""
+    shown = TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn()
+    with Bar(*shown, console=err, transient=True, disable=quiet) as bar:
+        task = bar.add_task("", total=None)
+
+        def step(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        yield step

@@ -4,32 +4,29 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import DownloadColumn
 from rich.text import Text
 
-from augury.cli.console import err, out, print_json
+from augury.cli import options as o
+from augury.cli.console import note, out, print_json, say, step_bar, table
 from augury.data.named import data_dirs, listing
 
-app = typer.Typer(help="See which data sets are there, and fetch what can be had.", no_args_is_help=True)
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+app = typer.Typer(help="List the named data sets, and download what can be downloaded.", no_args_is_help=True)
 
 
 @app.command("list")
-def list_data(as_json: Json = False) -> None:
+def list_data(json: o.Json = False) -> None:
     """List the data sets known by name: what they are, where they are, how to get them."""
     lines = listing()
-    if as_json:
+    if json:
         print_json({"data_sets": [asdict(line) for line in lines], "looked_in": list(map(str, data_dirs()))})
         return
-    table = Table(box=None, pad_edge=False)
-    for title in ("name", "what", "train + test", "where it is, or how to get it"):
-        table.add_column(title, overflow="fold")
+    rows = []
     for line in lines:
         place = Text(line.found or "", "green").append(f" {line.how}" if line.how else "", "yellow")
-        table.add_row(Text(line.name, "bold"), line.what, line.shapes, place)
-    out.print(table)
+        rows.append([Text(line.name, "bold"), line.what, line.shapes, place])
+    columns = ("name", "what", "train + test", "where it is, or how to get it")
+    out.print(table("", columns, rows, left=4, frame=False))
     out.print(
         "A folder with one sub-folder of images per class works too, and so does an .npz file.", style="dim"
     )
@@ -38,26 +35,18 @@ def list_data(as_json: Json = False) -> None:
 @app.command("fetch")
 def fetch_data(
     name: Annotated[str, typer.Argument(help="Which data set: mnist, fashion_mnist, kmnist10k or cifar10.")],
-    url: Annotated[str | None, typer.Option(help="Another base address for the official files.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Fetch it even if it is there.")] = False,
-    as_json: Json = False,
+    url: Annotated[str | None, o.option("--url", "Another base address for the official files.")] = None,
+    force: Annotated[bool, o.option("--force", "Fetch it even if it is there.")] = False,
+    json: o.Json = False,
 ) -> None:
-    """Obtain a data set, verify it, and put it into the cache."""
+    """Download a data set, verify it, and put it into the cache."""
     from augury.data.fetch import fetch
 
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=err, transient=True) as bar:
-        row = bar.add_task("", total=None)
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(row, description=what, completed=done, total=total or None)
-
+    with step_bar(False, DownloadColumn()) as show:
         fetched = fetch(name, progress=show, url=url, force=force)
-    if as_json:
+    if json:
         print_json(asdict(fetched))
         return
     for line in fetched.failed:
-        err.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
-    out.print(
-        f"{fetched.name}: {fetched.path} ({fetched.route})", markup=False, highlight=False, soft_wrap=True
-    )
+        note(line, style="dim")
+    say(f"{fetched.name}: {fetched.path} ({fetched.route})")

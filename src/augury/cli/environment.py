@@ -1,16 +1,16 @@
-"""What Augury finds around it: versions, cores, memory, devices, data."""
+"""Facts about the environment: versions, cores, memory, devices, data sets."""
 
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from rich.table import Table
-
 from augury import __version__
+from augury.cli.console import gigabytes
+from augury.core.errors import InputError
 from augury.data.named import cache_dir, data_dirs, listing
 
-PACKAGES = ("torch", "numpy", "safetensors", "typer", "mlxtend")
+PACKAGES = ("torch", "numpy", "safetensors", "typer")
 OPTIONAL = (
     "kornia",
     "torchvision",
@@ -19,11 +19,12 @@ OPTIONAL = (
     "captum",
     "lightning-fabric",
     "scikit-learn",
+    "mlxtend",
 )
 
 
 def environment() -> dict[str, Any]:
-    """Return what there is; loads torch."""
+    """Return the facts as plain data; loads torch."""
     import torch
 
     pages = ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES")
@@ -51,6 +52,16 @@ def environment() -> dict[str, Any]:
     }
 
 
+def check_one_process() -> None:
+    """Raise under torchrun: its processes would all train the same run in the same folder."""
+    processes = os.environ.get("WORLD_SIZE", "1")
+    if processes not in ("", "0", "1"):
+        raise InputError(
+            f"augury trains in one process; data parallel training is not there yet. WORLD_SIZE is {processes}: "
+            f"start the command without torchrun, or unset WORLD_SIZE."
+        )
+
+
 def found(package: str) -> str | None:
     """Return the version of a package."""
     try:
@@ -59,14 +70,11 @@ def found(package: str) -> str | None:
         return None
 
 
-def environment_table(facts: dict[str, Any]) -> Table:
-    """Return the environment for a person."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    there = {k: v for k, v in facts["data_sets"].items() if v}
-    memory = " of ".join(gigabytes(facts[k]) for k in ("memory_free_bytes", "memory_bytes"))
-    rows = {
+def in_words(facts: dict[str, Any]) -> dict[str, str]:
+    """Return the environment in lines for a person."""
+    there = [name for name, place in facts["data_sets"].items() if place]
+    memory = " of ".join(gigabytes(facts[name]) for name in ("memory_free_bytes", "memory_bytes"))
+    return {
         "augury": f"{facts['augury']}, Python {facts['python']}, {facts['platform']}",
         "packages": ", ".join(f"{name} {v or 'missing'}" for name, v in facts["packages"].items()),
         "optional": ", ".join(f"{name} {v or '-'}" for name, v in facts["optional"].items()),
@@ -75,13 +83,3 @@ def environment_table(facts: dict[str, Any]) -> Table:
         "devices": ", ".join(facts["devices"]),
         "data": f"{', '.join(there)} (looked in {', '.join(facts['data_folders'])})",
     }
-    for name, value in rows.items():
-        table.add_row(f"[bold]{name}[/]", value)
-    return table
-
-
-def gigabytes(size: int | None) -> str:
-    """Write a size in memory."""
-    if size is None:
-        return "unknown"
-    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from augury.cli.console import err, print_json
+from augury.cli import options as o
+from augury.cli.console import note, print_json
 from augury.core.errors import InputError, choose
 from augury.core.files import write_text
 from augury.export.card import policy_of_run, read_run
-from augury.export.targets import TARGETS, Target
+from augury.export.targets import TARGETS
 
 HELP = f"""
 Write what a run learned in the words of other libraries.
@@ -18,65 +19,60 @@ Write what a run learned in the words of other libraries.
 Code and JSON go to standard output unless --out names a file.
 
 \b
-augury export runs/a --to kornia > policy.py         code to paste
-augury export runs/a --to json --out policy.json     for augury learn DATA -m augmented --policy policy.json
-augury export runs/a --to torchvision --sure         only widths with the verdict "invariant"
-augury export runs/a --to torch --out shipped/       model.pt2, model.safetensors, MODEL_CARD.md
+augury export runs/a --to kornia > policy.py      code to paste
+augury export runs/a --to json --out policy.json  for augury learn --policy
+augury export runs/a --to torchvision --sure      only sure widths
+augury export runs/a --to torch --out shipped/    .pt2, safetensors, model card
 """
 
 
-def _complete(incomplete: str) -> list[tuple[str, str]]:
-    return [(name, row.what) for name, row in TARGETS.items() if name.startswith(incomplete)]
-
-
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run that has ended.")],
-    to: Annotated[
-        str, typer.Option("--to", help=f"{', '.join(TARGETS)}.", show_default=False, autocompletion=_complete)
-    ],
+    run: Annotated[str, o.argument("RUN", "The folder of a run that has ended.")],
+    to: Annotated[str, o.option("--to", f"{', '.join(TARGETS)}.", complete=TARGETS)],
     output: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="File to write, or folder for --to torch (default: RUN/exported)."),
+        o.option(
+            "--out -o",
+            "The file to write. Default: standard output. For --to torch a folder; default: RUN/exported.",
+        ),
     ] = None,
     sure: Annotated[
-        bool, typer.Option("--sure", help="Leave out widths whose verdict is not 'invariant' or 'given'.")
+        bool, o.option("--sure", "Leave out widths whose verdict is not 'invariant' or 'given'.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object that says what was written (needs --out).")
+    json: Annotated[
+        bool, o.option("--json", "Print one JSON object that says what was written (needs --out).")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No remarks.")] = False,
+    quiet: o.Quiet = False,
 ) -> None:
-    """Check what was asked, then do it; see `HELP`."""
+    """Check what was asked, write it, and say where."""
     target = TARGETS[choose("--to", to, TARGETS)]
-    if as_json and output is None and target.write is not None:
-        raise InputError("--json says what was written where, so it needs a file to write: add --out FILE.")
     if target.write is None:
         if sure:
             raise InputError("--sure is for policies; the model is exported as it is. Leave it out.")
         written = _model(run, output, quiet)
     else:
-        written = _policy(run, target, output, sure, quiet)
-    if as_json:
-        print_json(written)
-
-
-def _policy(run: str, target: Target, output: Path | None, sure: bool, quiet: bool) -> dict[str, Any]:
-    policy = policy_of_run(run)
-    code = target.write(policy.sure() if sure else policy)  # type: ignore[misc]
-    if output is None:
-        print(code.text, end="")
-    else:
-        if output.is_dir():
+        if json and output is None:
+            raise InputError(
+                "--json says what was written where, so it needs a file to write: add --out FILE."
+            )
+        if output is not None and output.is_dir():
             raise InputError(
                 f"--out must name a file; {output} is a folder. Try --out {output / target.file}."
             )
-        write_text(output, code.text)
-    if not quiet:
-        for note in code.left_out:
-            err.print(f"left out: {note}", style="yellow", soft_wrap=True, markup=False)
-        if output is not None:
-            err.print(f"Written to {output}", highlight=False, soft_wrap=True)
-    return {"file": str(output), "left_out": list(code.left_out)}
+        policy = policy_of_run(run)
+        code = target.write(policy.sure() if sure else policy)
+        if output is None:
+            print(code.text, end="")
+        else:
+            write_text(output, code.text)
+        if not quiet:
+            for left_out in code.left_out:
+                note(f"left out: {left_out}")
+            if output is not None:
+                note(f"Written to {output}", style="default")
+        written = {"file": str(output), "left_out": list(code.left_out)}
+    if json:
+        print_json(written)
 
 
 def _model(run: str, output: Path | None, quiet: bool) -> dict[str, Any]:
@@ -86,8 +82,8 @@ def _model(run: str, output: Path | None, quiet: bool) -> dict[str, Any]:
     written = export_model(run, folder)
     if not quiet:
         if written.reason:
-            err.print(written.reason, style="yellow", soft_wrap=True, markup=False)
-        err.print(f"Written to {folder}", highlight=False, soft_wrap=True)
+            note(written.reason)
+        note(f"Written to {folder}", style="default")
     if written.program is None:
         raise typer.Exit(2)
     return {name: str(getattr(written, name)) for name in ("program", "weights", "card")}

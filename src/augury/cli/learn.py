@@ -1,15 +1,39 @@
-"""`augury learn`: all that can be refused is refused before torch is loaded."""
+"""`augury learn`: everything that can be refused is refused before torch is loaded."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
-from augury.cli import learn_options as o
-from augury.cli.asked import Asked, asked, setting, width
-from augury.cli.console import err
+from augury.cli import options as o
+from augury.cli.console import (
+    duration,
+    gigabytes,
+    interruptible,
+    leave_report,
+    live_bar,
+    note,
+    out,
+    plural,
+    print_json,
+    read_data,
+    say,
+    table,
+    widths_table,
+)
+from augury.cli.environment import check_one_process
+from augury.cli.settings import LearnRequest, merge, pairs, settings_of, widths
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
+from augury.records.results import Invariance
 from augury.training.run_folder import check_run, new_folder
+from augury.transforms.vocabulary import WORDS
+
+if TYPE_CHECKING:
+    from augury.data.dataset import Dataset
+    from augury.methods.forecast import Forecast
 
 HELP = """
 Learn which transformations leave the labels alone, and how far.
@@ -20,98 +44,218 @@ checkpoint/, model.safetensors, invariance.json, views/ and report.html,
 a page that shows all of it, in its folder.
 
 \b
-augury learn mnist5k --variant rotated              real digits with a planted rotation
-augury learn my_photos/ --model resnet_8_16         your own images, one sub-folder per class
-augury learn data.npz -g rotation,flip_x            only some transformations
-augury learn mnist5k -m augmented -w rotation=30    widths that you fix
-augury learn mnist5k --policy runs/a                widths that another run learned
-augury learn mnist5k --run runs/a --resume          go on where a run was stopped
-augury learn my_photos/ --dry-run                   how much memory, about how long
-augury learn --config run.toml --epochs 50          settings from a file; flags win
-augury learn mnist5k --print-config > run.toml      and back into one
-augury learn mnist5k --json > result.json           for a script
+augury learn mnist5k --variant rotated            digits with a planted rotation
+augury learn my_photos/ --model resnet_8_16       a folder, one sub-folder a class
+augury learn data.npz -g rotation,flip_x          only some transformations
+augury learn mnist5k -m augmented -w rotation=30  widths that you fix
+augury learn mnist5k --policy runs/a              widths that a run learned
+augury learn mnist5k --run runs/a --resume        continue a stopped run
+augury learn my_photos/ --dry-run                 how much memory, how long
+augury learn --config run.toml --epochs 50        a settings file; flags win
+augury learn mnist5k --print-config > run.toml    and back into one
+augury learn mnist5k --json > result.json         for a script
 """
+
+Generators = Annotated[
+    list[str] | None,
+    o.option(
+        "--generators -g",
+        "Transformations to learn: affine, rotation, translation, scale, color, flip_x, C4, ...; separated "
+        "by commas. Default: all six affine generators on images.",
+        o.METHOD,
+        complete=WORDS["image"],
+    ),
+]
+Policy = Annotated[
+    Path | None,
+    o.option(
+        "--policy",
+        "Take generators and widths from a policy.json (augury export --to json) or a run's folder.",
+        o.METHOD,
+    ),
+]
+Baseline = Annotated[
+    bool | None,
+    o.option("--baseline/--no-baseline", "Also train the plain network, to compare. Default: yes."),
+]
+Tensorboard = Annotated[
+    Path | None, o.option("--tensorboard", "Write curves for TensorBoard to this folder.")
+]
+Config = Annotated[
+    Path | None,
+    o.option("--config", "A TOML file with any option and any setting by its name. Flags win over it."),
+]
+PrintConfig = Annotated[
+    bool, o.option("--print-config", "Print all settings as TOML that --config reads, and exit.")
+]
+DryRun = Annotated[
+    bool, o.option("--dry-run", "Time a few steps, show what would be done, its memory and time, and exit.")
+]
 
 
 def learn(
-    data: o.Source = None,
+    data: o.DataIfAny = None,
     variant: o.Variant = None,
     subset: o.Subset = None,
     test: o.Test = None,
     test_fraction: o.TestFraction = None,
     size: o.Size = None,
     task: o.Task = None,
+    kind: o.Kind = None,
     skip_bad: o.SkipBad = None,
     method: o.Method = None,
     model: o.Model = None,
-    generators: o.Generators = None,
-    width_: o.Widths = None,
-    policy: o.Policy = None,
+    generators: Generators = None,
+    width: o.Widths = None,
+    policy: Policy = None,
     samples: o.Samples = None,
-    epochs: o.Epochs = None,
-    batch: o.Batch = None,
+    epochs: Annotated[int | None, o.epochs(f"{LearnConfig.epochs}, or the method's own")] = None,
+    batch: Annotated[int | None, o.batch(LearnConfig.batch)] = None,
     seed: o.Seed = None,
     device: o.Device = None,
     set_: o.Set = None,
     run: o.Run = None,
     overwrite: o.Overwrite = False,
     resume: o.Resume = False,
-    baseline: o.Baseline = None,
-    tensorboard: o.Tensorboard = None,
-    config: o.Config = None,
-    print_config: o.PrintConfig = False,
-    dry_run: o.DryRun = False,
+    baseline: Baseline = None,
+    tensorboard: Tensorboard = None,
+    config: Config = None,
+    print_config: PrintConfig = False,
+    dry_run: DryRun = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Check what was asked, then do it; see `HELP`."""
-    flags: dict[str, Any] = {
-        "data": data, "variant": variant, "subset": subset, "test": test, "test_fraction": test_fraction,
-        "size": size, "task": task, "skip_bad": skip_bad, "method": method, "model": model, "samples": samples,
-        "epochs": epochs, "batch": batch, "seed": seed, "device": device, "baseline": baseline,
-    }  # fmt: skip
+    """Merge the settings, call `augury.learn`, and show what it returns."""
+    flags = o.given(
+        locals(), (*o.READING, "data", "method", "model", "samples", "epochs", "batch", "device", "baseline")
+    )
     flags |= {
-        "policy": policy and str(policy),
-        "run": run and str(run),
-        "tensorboard": tensorboard and str(tensorboard),
+        name: str(path)
+        for name, path in (("policy", policy), ("run", run), ("tensorboard", tensorboard))
+        if path
     }
     words = [word for part in generators or [] for word in part.split(",") if word]
-    flags |= {"generators": words or None, "widths": dict(map(width, width_ or [])) or None}
-    request = asked(flags | dict(map(setting, set_ or [])), config)
+    flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
+    flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
+    request = merge(flags, config)
+    check_one_process()
     if print_config:
         print(request.as_toml(), end="")
         return
     folder = _folder(request, overwrite=overwrite, resume=resume)
-    if dry_run:
-        from augury.cli.dry_run import show_forecast
-
-        show_forecast(request, folder, as_json=json, quiet=quiet)
-        return
-    _carry_out(request, folder, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet)
-
-
-def _carry_out(
-    request: Asked, folder: Path, *, overwrite: bool, resume: bool, as_json: bool, quiet: bool
-) -> None:
-    from augury.cli.learning import carry_out
-
-    try:
-        carry_out(request, folder, overwrite=overwrite, resume=resume, as_json=as_json, quiet=quiet)
-    except KeyboardInterrupt:
-        err.print(
-            f"Interrupted. The same command with --run {folder} --resume goes on from the last checkpoint.",
-            style="yellow",
-            soft_wrap=True,
-        )
-        raise typer.Exit(130) from None
+    with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
+        if dry_run:
+            _forecast(request, folder, as_json=json, quiet=quiet)
+        else:
+            _learn(request, folder, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet)
 
 
-def _folder(request: Asked, *, overwrite: bool, resume: bool) -> Path:
+def _folder(request: LearnRequest, *, overwrite: bool, resume: bool) -> Path:
     """Return the run's folder: the one that was named, or a new one."""
-    if request.run is not None:
-        check_run(request.run, overwrite=overwrite, resume=resume)
-        return request.run
+    folder = request.folder("run")
+    if folder is not None:
+        check_run(folder, overwrite=overwrite, resume=resume)
+        return folder
     if resume:
         raise InputError("--resume must know which run to continue. Name its folder: --run runs/NAME.")
-    parts = (Path(request.data).stem or "data", request.reading.get("variant"), request.method)
+    parts = (Path(request.values["data"]).stem or "data", request.values.get("variant"), request.method)
     return new_folder("-".join(word for word in parts if word))
+
+
+def _read(request: LearnRequest, quiet: bool) -> "tuple[Dataset, dict[str, Any]]":
+    """Return the data, and the settings: those of a policy depend on the inputs."""
+    from augury.data.load import load
+
+    data = read_data(load, request.values["data"], quiet, **request.reading)
+    own = {} if request.policy is None else request.policy.settings(data.kind, data.input_shape)
+    return data, own | request.settings
+
+
+def _learn(
+    request: LearnRequest, folder: Path, *, overwrite: bool, resume: bool, as_json: bool, quiet: bool
+) -> None:
+    from augury.methods.learn import learn
+    from augury.training.progress import TensorBoard
+
+    board = request.folder("tensorboard")
+    callbacks = [*live_bar(quiet), *([] if board is None else [TensorBoard(board)])]
+    data, settings = _read(request, quiet)
+    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
+    learned = learn(data, method=request.method, run=folder, callbacks=callbacks, **again, **settings)
+    report = leave_report(folder)
+    found, plain = learned.invariance, learned.baseline and learned.baseline.invariance
+    if as_json:
+        print_json({
+            **found.to_json(),
+            "baseline": plain and {name: getattr(plain, name) for name in COMPARED},
+            "skipped": len(data.skipped),
+            "report": str(report),
+        })
+        return
+    out.print(summary([found, plain] if plain else [found]))
+    if not quiet:
+        say(f"The run is in {folder}, its report in {report}")
+
+
+COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")
+"""What --json says of the baseline."""
+
+
+def summary(runs: list[Invariance]) -> Group:
+    """Return what is shown of a run and of its baseline."""
+    widths = [widths_table(runs[0].widths)] if runs[0].widths else []
+    return Group(*widths, _scores(runs), *(Text(note) for run in runs for note in run.notes))
+
+
+def _scores(runs: list[Invariance]) -> Table:
+    regression = any(run.test_error is not None for run in runs)
+    evidence = any(run.log_evidence is not None for run in runs)
+    columns = ["method", "network", "test error (RMSE)" if regression else "test accuracy"]
+    rows = []
+    for run in runs:
+        score = _percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4f}"
+        middle = [f"{run.log_evidence:.1f}" if run.log_evidence is not None else "-"] if evidence else []
+        rows.append([run.method, run.model, score, *middle, f"{run.seconds:.0f}"])
+    return table(
+        "On the test set", [*columns, *(["log evidence"] if evidence else []), "seconds"], rows, left=2
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def _forecast(request: LearnRequest, folder: Path, *, as_json: bool, quiet: bool) -> None:
+    """Take a few steps of every run, and show what all of it would cost."""
+    from augury.methods.forecast import forecast
+
+    data, settings = _read(request, quiet)
+    runs = [forecast(data, method=request.method, **settings)]
+    if request.baseline:
+        runs.append(forecast(data, method="plain", **request.config.shared() | {"model": runs[0].model}))
+    if as_json:
+        total = sum(run.seconds for run in runs)
+        print_json({"run": str(folder), "seconds": total, "runs": [run.to_json() for run in runs]})
+        return
+    out.print(_forecast_table(runs))
+    say(f"The run would go to {folder}. Nothing was written.")
+    if not quiet:
+        note("Estimated from a few steps on this machine under its present load.", style="dim")
+
+
+def _forecast_table(runs: "list[Forecast]") -> Table:
+    made = Table(title="What would be done", title_justify="left", show_header=False)
+    rows = {
+        "method": [run.method for run in runs],
+        "network": [f"{run.model}, {run.weights:,} weights" for run in runs],
+        "data": [f"{run.data}: {run.train:,} to train on, {run.test:,} to test" for run in runs],
+        "widths": [", ".join(run.widths) or "-" for run in runs],
+        "training": [f"{plural(run.epochs, 'epoch')} of {plural(run.steps, 'step')}" for run in runs],
+        "evidence": [plural(run.climbs, "step") if run.climbs else "-" for run in runs],
+        "device": [run.device for run in runs],
+        "memory": [f"about {gigabytes(run.memory)}" for run in runs],
+        "time": [f"about {duration(run.seconds)}" for run in runs],
+    }
+    for name, values in rows.items():
+        made.add_row(name, *values)
+    return made

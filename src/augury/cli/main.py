@@ -6,27 +6,8 @@ from typing import Annotated
 import typer
 
 from augury import __version__
-from augury.cli.adapt import HELP as ADAPT_HELP
-from augury.cli.adapt import adapt
-from augury.cli.amortize import HELP as AMORTIZE_HELP
-from augury.cli.amortize import amortize
-from augury.cli.audit import HELP as AUDIT_HELP
-from augury.cli.audit import audit
-from augury.cli.bench import HELP as BENCH_HELP
-from augury.cli.bench import bench
-from augury.cli.compare import HELP as COMPARE_HELP
-from augury.cli.compare import compare
+from augury.cli import adapt, amortize, audit, bench, compare, data, doctor, export, learn, report, reproduce
 from augury.cli.console import say_error
-from augury.cli.data import app as data_app
-from augury.cli.doctor import HELP as DOCTOR_HELP
-from augury.cli.doctor import doctor
-from augury.cli.export import HELP as EXPORT_HELP
-from augury.cli.export import export
-from augury.cli.learn import HELP, learn
-from augury.cli.report import HELP as REPORT_HELP
-from augury.cli.report import report
-from augury.cli.reproduce import HELP as REPRODUCE_HELP
-from augury.cli.reproduce import reproduce
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -41,8 +22,8 @@ augury export runs/a --to kornia          what was learned, as code
 """
 
 EXIT_CODES = """
-Exit codes: 0 done; 1 a fault of Augury's own; 2 something given does not fit, or the run could not go on;
-3 an answer that was asked about is no (audit's limits, doctor); 130 interrupted.
+Exit codes: 0 done; 1 a fault of Augury's own; 2 something given does not fit, or the run could not continue;
+3 the answer to a question is no (audit's limits, doctor); 130 interrupted.
 """
 
 app = typer.Typer(
@@ -54,17 +35,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(help=HELP, epilog=EXIT_CODES)(learn)
-app.command(help=AUDIT_HELP, epilog=EXIT_CODES)(audit)
-app.command(help=AMORTIZE_HELP, epilog=EXIT_CODES)(amortize)
-app.command(help=ADAPT_HELP, epilog=EXIT_CODES)(adapt)
-app.command(help=EXPORT_HELP, epilog=EXIT_CODES)(export)
-app.command(help=REPORT_HELP, epilog=EXIT_CODES)(report)
-app.command(help=COMPARE_HELP, epilog=EXIT_CODES)(compare)
-app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
-app.command(help=BENCH_HELP, epilog=EXIT_CODES)(bench)
-app.command(help=DOCTOR_HELP, epilog=EXIT_CODES)(doctor)
-app.add_typer(data_app, name="data")
+for module in (learn, audit, amortize, adapt, export, report, compare, reproduce, bench, doctor):
+    name = module.__name__.rpartition(".")[2]
+    app.command(name, help=module.HELP, epilog=EXIT_CODES)(getattr(module, name))
+app.add_typer(data.app, name="data")
 
 
 def _version(asked: bool) -> bool:

@@ -4,28 +4,8 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from augury.cli.console import err, out
-
-Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="RUN...",
-        help="Folders that augury learn, audit or adapt left; several are compared on one page.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="The file. Default: report.html in the run's folder; comparison.html here for several.",
-        show_default=False,
-    ),
-]
-Open = Annotated[bool, typer.Option("--open", help="Show it in the browser.", show_default=False)]
+from augury.cli import options as o
+from augury.cli.console import note, say
 
 HELP = """
 Write the report of a run, or the comparison of several, as one HTML file.
@@ -40,11 +20,26 @@ augury report runs/a runs/b --out both.html    side by side
 """
 
 
-def report(runs: Runs, out_file: Out = None, open_it: Open = False) -> None:
-    """Write the page; see `HELP`."""
+def report(
+    runs: Annotated[
+        list[Path],
+        o.argument(
+            "RUN...", "Folders that augury learn, audit or adapt wrote; several are compared on one page."
+        ),
+    ],
+    out_file: Annotated[
+        Path | None,
+        o.option(
+            "--out -o",
+            "The file. Default: report.html in the run's folder; comparison.html here for several.",
+        ),
+    ] = None,
+    open_it: Annotated[bool, o.option("--open", "Show it in the browser.")] = False,
+) -> None:
+    """Write the page."""
     from augury.report.page import write_report
 
     file = write_report(*runs, out=out_file)
-    out.print(str(file), highlight=False, soft_wrap=True)
+    say(str(file))
     if open_it and not webbrowser.open(file.resolve().as_uri()):
-        err.print("No browser could be started; open the file by hand.", style="yellow")
+        note("No browser could be started; open the file by hand.")

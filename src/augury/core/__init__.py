@@ -1,1 +1,1 @@
-"""The ground floor: errors, random numbers, units, writing files whole. Imports nothing else of Augury."""
+"""Errors, random numbers, units and atomic file writes; imports nothing else of Augury."""

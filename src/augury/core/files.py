@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic file writes, and the type of a progress callback."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -8,16 +8,16 @@ from pathlib import Path
 from augury.core.errors import RunError
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is (0 where nobody knows)."""
+"""Called with what is being done, how much of it is done, and the total (0 if unknown)."""
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Say nothing."""
+    """Report no progress: the default callback."""
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; move it into place when the block ends well, delete it otherwise."""
+    """Yield a temporary path beside `path`; move it into place if the block succeeds, delete it otherwise."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def check_writable(folder: Path) -> None:
-    """Raise unless files can be written to a folder, or it can be made; nothing is changed."""
+    """Raise unless files can be written to a folder, or it can be created; nothing is changed."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         why = "you may not write to" if there.is_dir() else "there is a file at"
@@ -44,6 +44,5 @@ def check_writable(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

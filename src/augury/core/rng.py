@@ -1,10 +1,9 @@
-"""Everything random takes an explicit `torch.Generator`; this is where they come from."""
+"""Random generators: everything random takes an explicit `torch.Generator`."""
 
 import torch
 
 
 def generator(seed: int, device: torch.device | str = "cpu") -> torch.Generator:
-    """Return a fresh generator."""
     return torch.Generator(device=device).manual_seed(seed)
 
 

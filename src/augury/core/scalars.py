@@ -1,7 +1,4 @@
-"""Layers with one number: the scalar biases and multipliers of Fixup networks.
-
-They stand on the ground floor because models are built from them and curvature must recognise them.
-"""
+"""The scalar bias and scale of Fixup networks; in `core` because both `models` and `curvature` need them."""
 
 import torch
 from jaxtyping import Float
@@ -16,7 +13,6 @@ class ScalarBias(nn.Module):
         self.bias = nn.Parameter(torch.zeros(1))
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Add the number."""
         return x + self.bias
 
 
@@ -28,5 +24,4 @@ class ScalarScale(nn.Module):
         self.scale = nn.Parameter(torch.ones(1))
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Multiply by the number."""
         return x * self.scale

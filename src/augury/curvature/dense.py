@@ -1,7 +1,7 @@
-"""The two structures that need every datum's exact Jacobian: the diagonal of the GGN, and the whole of it.
+"""The diagonal of the GGN, and the whole GGN, from every datum's exact Jacobian.
 
-Both are exact in what they keep (no Kronecker approximation over copies, positions or data) and both are slow: they
-are for small networks, for the ablation of paper A (appendix F), and as a check on the factors.
+Both are exact in what they keep (no Kronecker approximation over copies, positions or data) and both are slow: use
+them for small networks, for the ablation of paper A (appendix F), and as a check on the factors.
 """
 
 import torch
@@ -9,47 +9,41 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
-from augury.curvature.layers import learned, summed_jacobian
-from augury.curvature.structure import Block, Collected, Statistics, Structure
-from augury.curvature.tape import Tape
+from augury.curvature.layers import jacobian, trainable
+from augury.curvature.structure import Block, Statistics, Structure
+from augury.curvature.tape import Gradients, Tape
 
 LARGEST_FULL = 10_000
-"""Most parameters whose full curvature is formed: 800 MB in float64."""
+"""Largest number of parameters whose full curvature is formed: 800 MB in float64."""
 
 
 class _PerParameter(Structure):
     """Blocks are parameter tensors; the Jacobian of each is exact."""
 
     def make_blocks(self) -> list[Block]:
-        """Return one block per parameter tensor."""
         return [
             Block(f"{name}.{p}", name, (tensor,))
             for name, layer in self.layers.items()
-            for p, tensor in learned(layer).items()
+            for p, tensor in trainable(layer).items()
         ]
 
-    def inputs(self, tape: Tape) -> Statistics:
-        """Return nothing: every statistic needs the output gradients."""
-        return {}
-
-    def jacobians(self, tape: Tape, grads: dict[str, list[Tensor]]) -> list[Float[Tensor, "B d"]]:
+    def jacobians(self, tape: Tape, grads: Gradients) -> list[Float[Tensor, "B d"]]:
         """Return the Jacobian of one column in every block."""
         out: list[Tensor] = []
         for name, layer in self.layers.items():
-            out += summed_jacobian(layer, tape.pairs(name, grads), tape.S).values()
+            out += jacobian(layer, tape.pairs(name, grads), tape.S).values()
         return out
 
 
 class Diag(_PerParameter):
     """The diagonal of the GGN: H_ii = sum_n (J_n)_i^2."""
 
-    def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
+    def outputs(self, tape: Tape, grads: Gradients) -> Statistics:
         """Return the squared Jacobians of one column, summed over the batch."""
         jacobians = self.jacobians(tape, grads)
         return {b.name: J.square().sum(0) for b, J in zip(self.blocks, jacobians, strict=True)}
 
-    def decompose(self, totals: Collected, vectors: bool = True) -> list[Tensor]:
-        """Return the diagonals: nothing is to be done."""
+    def decompose(self, totals: Statistics, vectors: bool = True) -> list[Tensor]:
         return [totals[block.name] for block in self.blocks]
 
     def logdet(
@@ -61,7 +55,7 @@ class Diag(_PerParameter):
 
     def preconditioner(
         self, spectrum: list[Tensor], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> Statistics:
+    ) -> dict[str, Tensor]:
         """Return scale / (scale * h + delta)."""
         rows = zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True)
         return {block.name: scale / (scale * h + d) for block, h, d in rows}
@@ -71,7 +65,6 @@ class Full(_PerParameter):
     """The whole GGN, H = sum_n J_n^T J_n over all parameters at once."""
 
     def make_blocks(self) -> list[Block]:
-        """Return one block per parameter tensor, if they are few enough."""
         blocks = super().make_blocks()
         P = sum(p.numel() for block in blocks for p in block.parameters)
         if P > LARGEST_FULL:
@@ -81,14 +74,13 @@ class Full(_PerParameter):
             )
         return blocks
 
-    def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
+    def outputs(self, tape: Tape, grads: Gradients) -> Statistics:
         """Return J^T J of one column."""
         J = torch.cat(self.jacobians(tape, grads), dim=1)
         return {"H": J.mT @ J}
 
-    def decompose(self, totals: Collected, vectors: bool = True) -> Tensor:
-        """Return the matrix: a Cholesky factor per prior precision serves better than its eigenvalues."""
-        return totals["H"]
+    def decompose(self, totals: Statistics, vectors: bool = True) -> Tensor:
+        return totals["H"]  # a Cholesky factor per prior precision serves better than its eigenvalues
 
     def _posterior_precision(self, H: Tensor, delta: Tensor, scale: Tensor) -> Tensor:
         sizes = [sum(p.numel() for p in block.parameters) for block in self.blocks]
@@ -104,7 +96,7 @@ class Full(_PerParameter):
 
     def preconditioner(
         self, spectrum: Tensor, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> Statistics:
+    ) -> dict[str, Tensor]:
         """Return scale * (scale * H + diag(delta))^-1."""
         L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
         return {"H": scale * torch.cholesky_inverse(L)}

@@ -1,9 +1,8 @@
-"""The algebra of Kronecker factors: factors in their eigenbases, and quadratic forms in the rows they are made of.
+"""The algebra of Kronecker factors: sums of outer products, their eigenbases, and pairs A (x) G / n.
 
-A sum of outer products R^T R that stays rows R while they are fewer than its dimension.
-
-R^T R and R R^T share their eigenvalues but zero, and the smaller of the two is decomposed: with the 500 data of a step
-up the evidence and a layer of 1,000 units that is an eighth of the work.
+A factor R^T R stays rows R while they are fewer than its dimension: R^T R and R R^T share their nonzero eigenvalues,
+and the smaller of the two is decomposed. With the 500 data of an evidence step and a layer of 1,000 units that is an
+eighth of the work.
 """
 
 from dataclasses import dataclass
@@ -16,11 +15,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from augury.core.errors import RunError
-from augury.curvature.structure import Statistics
-
-Rows = dict[str, Float[Tensor, "groups m d"]]
-"""Rows by the statistic that is the sum of their outer products."""
-
 
 STRIPS = 4
 """A Gram matrix is symmetric: computed in four strips from the diagonal on, it takes five eighths of the products."""
@@ -40,8 +34,8 @@ def gram(rows: Float[Tensor, "groups m d"]) -> Float[Tensor, "groups d d"]:
     return out
 
 
-def _eigh(matrix: Tensor, vectors: bool = True) -> tuple[Tensor, Tensor | None]:
-    # In float32 the routine may not converge where few data leave most eigenvalues at zero, or say that it did and
+def _eigh(matrix: Tensor, vectors: bool) -> tuple[Tensor, Tensor | None]:
+    # In float32 the routine may not converge where few data leave most eigenvalues at zero, or report success and
     # return NaN; in float64 it converges.
     if not matrix.isfinite().all():
         raise RunError(
@@ -66,16 +60,14 @@ class Factor:
     """One symmetric factor in its eigenbasis; the leading axis is the groups of a convolution."""
 
     values: Float[Tensor, "groups d"]
-    """All eigenvalues; where there are fewer vectors, theirs come first and the others are zero."""
+    """All eigenvalues, in float64, because the log-determinant sums a million logarithms; the zeros without a vector
+    come last."""
     vectors: Float[Tensor, "groups d r"] | None
-    """The eigenvectors, or those of all eigenvalues but zero; none where only values were asked for."""
+    """The eigenvectors, at least those of the nonzero eigenvalues; None if only values were computed."""
 
     @classmethod
     def of(cls, matrix: Float[Tensor, "groups d d"], vectors: bool = True) -> "Factor":
-        """Decompose a positive semi-definite matrix; eigenvalues below zero are rounding and become zero.
-
-        The eigenvalues are kept in float64: the log-determinant sums a million logarithms.
-        """
+        """Decompose a positive semi-definite matrix; eigenvalues below zero are rounding and become zero."""
         values, found = _eigh(matrix, vectors)
         return cls(values.clamp(min=0).double(), found)
 
@@ -93,11 +85,11 @@ class Factor:
 
     @property
     def leading(self) -> Float[Tensor, "groups r"]:
-        """The eigenvalues without those that are zero for want of rows."""
+        """The eigenvalues that have a vector."""
         return self.values if self.vectors is None else self.values[:, : self.vectors.shape[2]]
 
     def with_values(self, values: Float[Tensor, "groups d"]) -> Float[Tensor, "groups d d"]:
-        """Return the matrix with these eigenvalues, equal where the old ones are zero, and the same eigenvectors."""
+        """Return the matrix with the same vectors and these eigenvalues (equal where the old ones are zero)."""
         if self.vectors is None:
             raise RunError("this factor was decomposed for its eigenvalues alone.")
         V = self.vectors
@@ -111,31 +103,54 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A and G of one block; A is absent where the block is dense."""
+class OuterSum:
+    """A sum of outer products R^T R per group: rows R, or, from as many rows as dimensions on, the matrix."""
 
-    A: Factor | None
-    G: Factor
-    n: float
+    parts: tuple[Float[Tensor, "groups _ d"], ...] = ()
+    """Rows, batch by batch."""
+    summed: Float[Tensor, "groups d d"] | None = None
+    """The sum of earlier rows, once there were too many."""
+    n: float = 0.0
+    """Number of rows, scaled as the matrix is."""
 
-    def eigenvalues(self) -> Float[Tensor, "groups D O"]:
-        """Return the eigenvalues of the block, a_j b_i / n."""
-        if self.A is None:
-            return self.G.values[:, None, :]
-        return self.A.values[:, :, None] * self.G.values[:, None, :] / self.n
+    @classmethod
+    def of(cls, rows: Float[Tensor, "groups m d"]) -> "OuterSum":
+        """Return the sum of the rows' outer products, kept as rows."""
+        return cls((rows,), None, float(rows.shape[1]))
 
-    def logdet(self, delta: Float[Tensor, ""], scale: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Return the sum of log(scale a_j b_i / n + delta), the pairs that are zero for want of rows in one term."""
-        if self.A is None:
-            return (scale * self.G.values + delta).log().sum()
-        a, b = self.A.leading, self.G.leading
-        products = a[:, :, None] * b[:, None, :] / self.n
-        zeros = self.A.values.shape[1] * self.G.values.numel() - products.numel()
-        return (scale * products + delta).log().sum() + zeros * delta.log()
+    def __add__(self, other: "OuterSum") -> "OuterSum":
+        parts = (*self.parts, *other.parts)
+        sums = [s for s in (self.summed, other.summed) if s is not None]
+        if parts and sum(p.shape[1] for p in parts) >= parts[0].shape[2]:
+            sums, parts = [*sums, gram(torch.cat(parts, dim=1))], ()
+        return OuterSum(parts, sum(sums[1:], sums[0]) if sums else None, self.n + other.n)
+
+    def __mul__(self, scale: float) -> "OuterSum":
+        summed = None if self.summed is None else self.summed * scale
+        return OuterSum(tuple(p * scale**0.5 for p in self.parts), summed, self.n * scale)
+
+    def matrix(self) -> Float[Tensor, "groups d d"]:
+        """Return R^T R."""
+        sums = [] if self.summed is None else [self.summed]
+        if self.parts:
+            sums.append(gram(torch.cat(self.parts, dim=1)))
+        return sum(sums[1:], sums[0])
+
+    def inner(self, M: Float[Tensor, "groups d d"]) -> Float[Tensor, ""]:
+        """Return <R^T R, M> as the sum of r^T M r over the rows, for symmetric M: no outer product is formed."""
+        return torch.stack([_Quadratic.apply(rows, M) for rows in self.parts]).sum()
+
+    def factor(self, vectors: bool = True) -> Factor:
+        """Return the matrix in its eigenbasis, or its eigenvalues alone, which take a third of the time."""
+        if self.summed is None:
+            rows = torch.cat(self.parts, dim=1)
+            if rows.shape[1] < rows.shape[2]:
+                return Factor.of_rows(rows, vectors)
+        return Factor.of(self.matrix(), vectors)
 
 
 class _Quadratic(torch.autograd.Function):
-    """sum r^T M r for symmetric M; its gradient 2 M r is already there when the value is."""
+    """sum r^T M r for symmetric M; its gradient 2 M r is known as soon as the value is."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, M: Tensor) -> Tensor:
@@ -150,48 +165,25 @@ class _Quadratic(torch.autograd.Function):
         return product * (2 * grad), None
 
 
-def quadratic(rows: Rows, matrices: Statistics) -> Float[Tensor, ""]:
-    """Return the sum of r^T M r over all rows of all statistics."""
-    total = next(iter(matrices.values())).new_zeros(())
-    for key, r in rows.items():
-        total = total + _Quadratic.apply(r, matrices[key])
-    return total
-
-
 @dataclass(frozen=True)
-class Outer:
-    """A positive semi-definite matrix per group, as rows or, from as many rows as dimensions on, as itself."""
+class KronBlock:
+    """The block A (x) G / n, or G alone (dense)."""
 
-    parts: tuple[Float[Tensor, "groups _ d"], ...] = ()
-    """Rows, batch by batch."""
-    summed: Float[Tensor, "groups d d"] | None = None
-    """What earlier rows have been summed up to, once there were too many."""
+    A: Factor | None
+    G: Factor
+    n: float = 1.0
 
-    def __add__(self, other: "Outer") -> "Outer":
-        parts = (*self.parts, *other.parts)
-        sums = [s for s in (self.summed, other.summed) if s is not None]
-        if parts and sum(p.shape[1] for p in parts) >= parts[0].shape[2]:
-            rows = torch.cat(parts, dim=1)
-            sums, parts = [*sums, gram(rows)], ()
-        return Outer(parts, torch.stack(sums).sum(0) if len(sums) > 1 else (sums[0] if sums else None))
+    def eigenvalues(self) -> Float[Tensor, "groups D O"]:
+        """Return the eigenvalues of the block, a_j b_i / n."""
+        if self.A is None:
+            return self.G.values[:, None, :]
+        return self.A.values[:, :, None] * self.G.values[:, None, :] / self.n
 
-    def __mul__(self, scale: float) -> "Outer":
-        return Outer(
-            tuple(p * scale**0.5 for p in self.parts), None if self.summed is None else self.summed * scale
-        )
-
-    def matrix(self) -> Float[Tensor, "groups d d"]:
-        """Return the matrix."""
-        sums = [] if self.summed is None else [self.summed]
-        if self.parts:
-            rows = torch.cat(self.parts, dim=1)
-            sums.append(gram(rows))
-        return torch.stack(sums).sum(0)
-
-    def factor(self, vectors: bool = True) -> Factor:
-        """Return the matrix in its eigenbasis, or its eigenvalues alone, which take a third of the time."""
-        if self.summed is None:
-            rows = torch.cat(self.parts, dim=1)
-            if rows.shape[1] < rows.shape[2]:
-                return Factor.of_rows(rows, vectors)
-        return Factor.of(self.matrix(), vectors)
+    def logdet(self, delta: Float[Tensor, ""], scale: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Return the sum of log(scale a_j b_i / n + delta), all pairs known to be zero in one term."""
+        if self.A is None:
+            return (scale * self.G.values + delta).log().sum()
+        a, b = self.A.leading, self.G.leading
+        products = a[:, :, None] * b[:, None, :] / self.n
+        zeros = self.A.values.shape[1] * self.G.values.numel() - products.numel()
+        return (scale * products + delta).log().sum() + zeros * delta.log()

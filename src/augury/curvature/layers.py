@@ -1,4 +1,4 @@
-"""What each kind of layer contributes: its shared inputs, its shared gradients, its exact Jacobian.
+"""What each type of layer contributes to the curvature: its shared inputs, its shared gradients, its exact Jacobian.
 
 One layout serves all: `[batch, position, group, features]`. The copies axis S is always reduced (paper A, Eqs. 14-15:
 inputs averaged, gradients of the averaged output summed). Positions (of a convolution, of a sequence) are reduced the
@@ -6,11 +6,6 @@ same way, or kept (*expand*).
 
     linear, convolution   J_n = sum_r a_r (x) g_r          -> Kronecker factors from (a, g)
     scalars, norm affine  J_n = sum_r (a_r or x_hat_r) g_r  -> few parameters, exact dense block from J
-
-The patches that a convolution multiplies with its kernel, in any number of dimensions.
-
-The mean of the patches over all positions needs no im2col: entry (c, i) is the mean of channel c over the positions
-p s + i d, one small matrix product per axis with a selection matrix that holds 1 / P where the kernel falls.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,23 +20,20 @@ from augury.core.scalars import ScalarBias, ScalarScale
 
 POSITIONS = ("reduce", "expand")
 
-_NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 _CONVS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-
-
+_NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 LAYERS: tuple[type[nn.Module], ...] = (nn.Linear, *_CONVS, *_NORMS, ScalarBias, ScalarScale)
-"""The covered kinds."""
 
 
-def learned(module: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters of the module itself (not its children) that are to be learned."""
+def trainable(module: nn.Module) -> dict[str, Tensor]:
+    """Return the trainable parameters of the module itself, without its children."""
     return {name: p for name, p in module.named_parameters(recurse=False) if p.requires_grad}
 
 
 def is_covered(module: nn.Module) -> bool:
-    """Return whether this room knows the module's Jacobian.
+    """Return whether the module's Jacobian is known here.
 
-    A subclass with a forward of its own is not covered, nor is a layer whose weight is computed from other
+    A subclass with its own forward is not covered, nor is a layer whose weight is computed from other
     parameters (weight normalisation, pruning).
     """
     known = any(isinstance(module, kind) and type(module).forward is kind.forward for kind in LAYERS)
@@ -49,7 +41,7 @@ def is_covered(module: nn.Module) -> bool:
 
 
 def is_kronecker(module: nn.Module) -> bool:
-    """Return whether the layer is a linear map with Kronecker factors (else its block is dense)."""
+    """Return whether the layer has Kronecker factors; otherwise its block is dense."""
     return isinstance(module, (nn.Linear, *_CONVS))
 
 
@@ -63,16 +55,13 @@ def shared_inputs(
         out = rows.mean(1, keepdim=True) if positions == "reduce" else rows
     else:
         out = mean_patches(layer, mean)[:, None] if positions == "reduce" else patches(layer, mean)
-    if joint_bias and layer.bias is not None:
-        out = F.pad(out, (0, 1), value=1.0)
-    return out
+    return F.pad(out, (0, 1), value=1.0) if joint_bias else out
 
 
 def shared_gradients(
     layer: Any, g: Float[Tensor, "R ..."], S: int, positions: str
 ) -> Float[Tensor, "B P groups O"]:
     """Return the gradients in the layer's outputs, summed over copies (and over positions: reduce)."""
-    groups = getattr(layer, "groups", 1)
     g = g.unflatten(0, (-1, S))
     if isinstance(layer, nn.Linear):
         g = g.reshape(len(g), S, -1, layer.out_features)
@@ -81,7 +70,24 @@ def shared_gradients(
         g = g.flatten(3).sum((1, 3))[:, None]
     else:
         g = g.sum(1).flatten(2).mT
-    return g.unflatten(2, (groups, -1))
+    return g.unflatten(2, (getattr(layer, "groups", 1), -1))
+
+
+def jacobian(
+    layer: nn.Module, calls: Iterable[tuple[Tensor, Tensor]], S: int
+) -> dict[str, Float[Tensor, "B d"]]:
+    """Return the exact Jacobian of <column, f> in each trainable parameter, summed over the layer's calls (a, g)."""
+    kind: Callable[[nn.Module, Tensor, Tensor, int], list[Tensor]]
+    kind = _linear_jacobian if is_kronecker(layer) else _norm_jacobian
+    if isinstance(layer, (ScalarBias, ScalarScale)):
+        kind = _scalar_jacobian
+    names = [name for name, _ in layer.named_parameters(recurse=False)]
+    total: dict[str, Tensor] = {}
+    for a, g in calls:
+        for name, J in zip(names, kind(layer, a, g, S), strict=True):
+            if name in trainable(layer):
+                total[name] = total[name] + J if name in total else J
+    return total
 
 
 def _linear_jacobian(layer: Any, a: Tensor, g: Tensor, S: int) -> list[Tensor]:
@@ -107,36 +113,12 @@ def _norm_jacobian(layer: Any, a: Tensor, g: Tensor, S: int) -> list[Tensor]:
         x_hat, d = F.layer_norm(a, layer.normalized_shape, eps=layer.eps), layer.weight.numel()
         terms = [(x_hat * g).reshape(B, -1, d).sum(1), g.reshape(B, -1, d).sum(1)]
     else:
-        x_hat = _normalised(layer, a)
+        if isinstance(layer, nn.GroupNorm):
+            x_hat = F.group_norm(a, layer.num_groups, eps=layer.eps)
+        else:
+            x_hat = F.batch_norm(a, layer.running_mean, layer.running_var, eps=layer.eps)
         terms = [t.reshape(B, S, a.shape[1], -1).sum((1, 3)) for t in (x_hat * g, g)]
     return terms if layer.bias is not None else terms[:1]
-
-
-def _normalised(layer: Any, a: Tensor) -> Tensor:
-    if isinstance(layer, nn.GroupNorm):
-        return F.group_norm(a, layer.num_groups, eps=layer.eps)
-    return F.batch_norm(a, layer.running_mean, layer.running_var, training=False, eps=layer.eps)
-
-
-def jacobian(layer: nn.Module, a: Tensor, g: Tensor, S: int) -> dict[str, Float[Tensor, "B d"]]:
-    """Return the exact Jacobian of <column, f> in each learned parameter of the layer, one row per datum."""
-    kind: Callable[[nn.Module, Tensor, Tensor, int], list[Tensor]]
-    kind = _linear_jacobian if is_kronecker(layer) else _norm_jacobian
-    if isinstance(layer, (ScalarBias, ScalarScale)):
-        kind = _scalar_jacobian
-    names = [name for name, _ in layer.named_parameters(recurse=False)]
-    return {name: J for name, J in zip(names, kind(layer, a, g, S), strict=True) if name in learned(layer)}
-
-
-def summed_jacobian(
-    layer: nn.Module, pairs: Iterable[tuple[Tensor, Tensor]], S: int
-) -> dict[str, Float[Tensor, "B d"]]:
-    """Return the exact Jacobian in each learned parameter of a layer, summed over its calls."""
-    total: dict[str, Tensor] = {}
-    for a, g in pairs:
-        for name, J in jacobian(layer, a, g, S).items():
-            total[name] = total[name] + J if name in total else J
-    return total
 
 
 def _padded(conv: Any, x: Tensor) -> Tensor:
@@ -145,7 +127,7 @@ def _padded(conv: Any, x: Tensor) -> Tensor:
 
 
 def patches(conv: Any, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B P groups D"]:
-    """Return every patch, flattened in the order of the kernel's weights."""
+    """Return every patch that the kernel is multiplied with, flattened in the order of the kernel's weights."""
     n = len(conv.kernel_size)
     x = _padded(conv, x)
     for axis, (k, s, d) in enumerate(zip(conv.kernel_size, conv.stride, conv.dilation, strict=True), start=2):
@@ -155,16 +137,16 @@ def patches(conv: Any, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B P groups
     return x.unflatten(1, (conv.groups, C // conv.groups)).permute(0, 3, 1, 2, 4).flatten(3)
 
 
-def _selection(k: int, s: int, d: int, size: int, like: Tensor) -> Tensor:
-    out = (size - (k - 1) * d - 1) // s + 1
-    where = torch.arange(k, device=like.device)[:, None] * d + torch.arange(out, device=like.device) * s
-    return torch.zeros(k, size, dtype=like.dtype, device=like.device).scatter_(1, where, 1 / out)
-
-
 def mean_patches(conv: Any, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B groups D"]:
     """Return the mean of the patches over all positions."""
+    # No im2col: entry (c, i) is the mean of channel c over the positions p s + i d, one small matrix product per axis
+    # with a selection matrix that holds 1 / P where the kernel falls.
     x = _padded(conv, x)
     for k, s, d in zip(conv.kernel_size, conv.stride, conv.dilation, strict=True):
+        size = x.shape[2]
+        P = (size - (k - 1) * d - 1) // s + 1
+        where = torch.arange(k, device=x.device)[:, None] * d + torch.arange(P, device=x.device) * s
+        selection = x.new_zeros(k, size).scatter_(1, where, 1 / P)
         # The first spatial axis is always contracted; its kernel axis goes to the end, so the order is kept.
-        x = torch.tensordot(x, _selection(k, s, d, x.shape[2], x), dims=([2], [1]))
+        x = torch.tensordot(x, selection, dims=([2], [1]))
     return x.unflatten(1, (conv.groups, -1)).flatten(2)

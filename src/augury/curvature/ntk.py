@@ -6,28 +6,9 @@ columns of a root of Lambda and theta_l the parameters that share the prior prec
     log|J^T Lambda J + P| - log|P|  =  log|I + sum_l Q_l / delta_l|,     Q_l = J_l J_l^T,
     row i of J_l = d <R_c, f_n> / d theta_l,     R_c held fixed.
 
-The Q_l know nothing of delta or of the observation noise, so both are learned from the same Q_l in closed form.
-
-The tangent kernel of covered layers, from inputs and output gradients: no Jacobian is ever formed.
-
-Paper A's Eq. 14 writes a layer's Jacobian as one Kronecker product, J_i = a_n (x) g_i, with inputs averaged and
-gradients summed over copies, positions and calls. Its Gram matrix is an elementwise product of two small ones:
-
-    Q_weight[i, i'] = <a_n, a_n'> <g_i, g_i'>,     Q_bias[i, i'] = <g_i, g_i'>.
-
-Exact where nothing is shared (a single copy of an MLP) and where the gradients of all copies are equal (linear models).
-
-The tangent kernel of any network that torch.func can differentiate, from the exact Jacobian of every datum.
-
-Memory: the Jacobian of one group, M * m rows of P numbers, and the graph of one chunk of data. The graph of a chunk
-is not kept: with V_l = (dE/dQ_l + its transpose) J_l, the gradient of any E in a chunk of views is one vector-Jacobian
-product of <V, J(views)>, for which the chunk is run once more.
-
-Layer and instance normalisation from differentiable steps, for use under `torch.func.vmap`.
-
-The batching rules of torch take the mean and the deviation that the forward pass saved for constants, so that second
-derivatives under vmap lack a part (measured: several per cent wrong, without a warning). Inside `PlainNorms` both
-functions are written out, and every derivative is right. Group and RMS normalisation need no help.
+The Q_l do not depend on delta or on the observation noise, so both are learned from the same Q_l in closed form.
+`ReducedKernel` takes Q_l from the inputs and output gradients of covered layers, `ExactKernel` from the exact
+Jacobian of any network that torch.func can differentiate.
 """
 
 from abc import ABC, abstractmethod
@@ -44,15 +25,15 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from augury.core.errors import InputError, choose
-from augury.curvature.layers import is_kronecker, jacobian, learned, shared_gradients, shared_inputs
+from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, shared_inputs
 from augury.curvature.structure import PRIORS
-from augury.curvature.tape import Tape, covered_layers, record
+from augury.curvature.tape import Gradients, Tape, covered_layers, record
 
 Root = Callable[[Tensor, Tensor], Tensor]
 """Outputs f and a combination r of columns [B, C] -> R r [B, C]."""
 
 Subset = Int[Tensor, " _"]
-"""Which columns of the root a group looks at."""
+"""Indices of the columns of the root that a group uses."""
 
 
 class Precisions:
@@ -65,15 +46,16 @@ class Precisions:
             raise InputError(
                 "the network has no trainable parameters. Unfreeze some with requires_grad_(True)."
             )
-        self.names = list(dict.fromkeys(self._owner(name) for name in self.parameters))
-        self.index = {name: self.names.index(self._owner(name)) for name in self.parameters}
+        owners = {name: self._owner(name) for name in self.parameters}
+        self.names = list(dict.fromkeys(owners.values()))
+        self.index = {name: self.names.index(owner) for name, owner in owners.items()}
 
     def _owner(self, parameter: str) -> str:
         if self.prior == "scalar":
             return "all"
         return parameter.rpartition(".")[0] if self.prior == "layer" else parameter
 
-    def gathered(self, grams: Mapping[str, Float[Tensor, "n n"]]) -> Float[Tensor, "L n n"]:
+    def sum_by_precision(self, grams: Mapping[str, Float[Tensor, "n n"]]) -> Float[Tensor, "L n n"]:
         """Return Q_l for every prior precision from the Gram matrices of single parameters."""
         per_precision: list[list[Tensor]] = [[] for _ in self.names]
         for name, gram in grams.items():
@@ -93,7 +75,7 @@ class Precisions:
 
 
 class Kernel(ABC):
-    """A way to the Gram matrices of a network's Jacobian; a final class per file."""
+    """Computes the Gram matrices of a network's Jacobian."""
 
     def __init__(self, net: nn.Module, precisions: Precisions) -> None:
         self.net, self.precisions = net, precisions
@@ -106,7 +88,7 @@ class Kernel(ABC):
 
 
 def unit_columns(subset: Subset, f: Float[Tensor, "M C"]) -> Float[Tensor, "m C"]:
-    """Return the unit vectors that pick the columns of a subset."""
+    """Return the unit vectors that select the columns of a subset."""
     return F.one_hot(subset.to(f.device), f.shape[-1]).to(f)
 
 
@@ -123,7 +105,7 @@ def log_det(kernel: Float[Tensor, "n n"]) -> Float[Tensor, ""]:
 
 
 def refuse_dropout(net: nn.Module) -> None:
-    """Raise if the network drops activations at random: its Jacobian would belong to no one function."""
+    """Raise if the network drops activations at random: it would be a new function at each call."""
     for name, module in net.named_modules():
         chance = 0.0
         if isinstance(module, nn.modules.dropout._DropoutNd):
@@ -138,12 +120,17 @@ def refuse_dropout(net: nn.Module) -> None:
             )
 
 
-Gradients = list[dict[str, list[Tensor]]]
-"""Gradients in the layers' outputs, for one column after the other."""
+class ReducedKernel(Kernel):
+    """The kernel of covered layers, from inputs and output gradients: no Jacobian is ever formed.
 
+    Paper A's Eq. 14 writes a layer's Jacobian as one Kronecker product, J_i = a_n (x) g_i, with inputs averaged and
+    gradients summed over copies, positions and calls. Its Gram matrix is an elementwise product of two small ones:
 
-class Reduced(Kernel):
-    """The kernel of the covered layers."""
+        Q_weight[i, i'] = <a_n, a_n'> <g_i, g_i'>,     Q_bias[i, i'] = <g_i, g_i'>.
+
+    Exact where nothing is shared (a single copy of an MLP) and where the gradients of all copies are equal (linear
+    models).
+    """
 
     def __init__(self, net: nn.Module, precisions: Precisions) -> None:
         super().__init__(net, precisions)
@@ -152,7 +139,6 @@ class Reduced(Kernel):
     def group(
         self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
     ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
-        """Return the averaged outputs and the Gram matrices of a group."""
         tape = record(self.net, views, S, self.layers)
         f = tape.f if graph else tape.f.detach()
         last = int(subsets[-1][-1])
@@ -166,7 +152,7 @@ class Reduced(Kernel):
                 stacks.append(self._grams(tape, gradients))
         return f, stacks
 
-    def _grams(self, tape: Tape, gradients: Gradients) -> Tensor:
+    def _grams(self, tape: Tape, gradients: list[Gradients]) -> Tensor:
         grams: dict[str, Tensor] = {}
         for name, layer in self.layers.items():
             of_layer = _kronecker_grams if is_kronecker(layer) else _dense_grams
@@ -174,7 +160,7 @@ class Reduced(Kernel):
                 key = f"{name}.{parameter}" if name else parameter
                 if key in self.precisions.index:
                     grams[key] = Q
-        return self.precisions.gathered(grams)
+        return self.precisions.sum_by_precision(grams)
 
 
 def _per_group(rows: Float[Tensor, "n groups d"]) -> Float[Tensor, "groups n n"]:
@@ -182,7 +168,9 @@ def _per_group(rows: Float[Tensor, "n groups d"]) -> Float[Tensor, "groups n n"]
     return rows @ rows.mT
 
 
-def _kronecker_grams(name: str, layer: nn.Module, tape: Tape, gradients: Gradients) -> dict[str, Tensor]:
+def _kronecker_grams(
+    name: str, layer: nn.Module, tape: Tape, gradients: list[Gradients]
+) -> dict[str, Tensor]:
     inputs = [shared_inputs(layer, call.a, tape.S, "reduce", joint_bias=False) for call in tape.calls[name]]
     a = torch.stack(inputs).mean(0)[:, 0]
     g = torch.cat([
@@ -194,21 +182,22 @@ def _kronecker_grams(name: str, layer: nn.Module, tape: Tape, gradients: Gradien
     return {"weight": (of_inputs.repeat(1, m, m) * of_gradients).sum(0), "bias": of_gradients.sum(0)}
 
 
-def _dense_grams(name: str, layer: nn.Module, tape: Tape, gradients: Gradients) -> dict[str, Tensor]:
-    columns: list[dict[str, Tensor]] = []
-    for column in gradients:
-        pairs = zip(tape.calls[name], column[name], strict=True)
-        per_call = [jacobian(layer, call.a, g, tape.S) for call, g in pairs]
-        columns.append({p: torch.stack([J[p] for J in per_call]).sum(0) for p in learned(layer)})
-    return {p: gram(torch.cat([J[p] for J in columns])) for p in learned(layer)}
+def _dense_grams(name: str, layer: nn.Module, tape: Tape, gradients: list[Gradients]) -> dict[str, Tensor]:
+    columns = [jacobian(layer, tape.pairs(name, column), tape.S) for column in gradients]
+    return {p: gram(torch.cat([J[p] for J in columns])) for p in columns[0]}
 
 
 LARGEST_JACOBIAN = 2**30
-"""Most numbers in the Jacobian of a group: 4 GB in float32."""
+"""Largest number of entries in the Jacobian of a group: 4 GB in float32."""
 
 
-class Exact(Kernel):
-    """The kernel of any network."""
+class ExactKernel(Kernel):
+    """The kernel of any network, from the exact Jacobian of every datum.
+
+    Memory: the Jacobian of one group, M * m rows of P numbers, and the graph of one chunk of data. The graph of a
+    chunk is not kept: with V_l = (dE/dQ_l + its transpose) J_l, the gradient of any E in a chunk of views is one
+    vector-Jacobian product of <V, J(views)>, for which the chunk is run once more.
+    """
 
     def __init__(self, net: nn.Module, precisions: Precisions, chunk: int = 32) -> None:
         super().__init__(net, precisions)
@@ -217,27 +206,24 @@ class Exact(Kernel):
     def group(
         self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
     ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
-        """Return the averaged outputs and the Gram matrices of a group."""
         views = views.unflatten(0, (-1, S))
-        self._check_size(len(views) * max(len(subset) for subset in subsets))
-        results = [
-            _Grams.apply(views if graph else views.detach(), _Rows(self, root, subset)) for subset in subsets
-        ]
-        return results[0][0], [grams for _, grams in results]
-
-    def _check_size(self, rows: int) -> None:
+        rows = len(views) * max(len(subset) for subset in subsets)
         P = sum(p.numel() for p in self.precisions.parameters.values())
         if rows * P > LARGEST_JACOBIAN:
             raise InputError(
                 f"the exact kernel of a group holds {rows:,} rows of {P:,} numbers, at most {LARGEST_JACOBIAN:,} in "
                 f"all. Use smaller groups of data, fewer outputs_per_group, or kernel='reduced'."
             )
+        results = [
+            _Grams.apply(views if graph else views.detach(), _Rows(self, root, subset)) for subset in subsets
+        ]
+        return results[0][0], [grams for _, grams in results]
 
 
 class _Rows:
     """Jacobian rows of some columns, as a function of views."""
 
-    def __init__(self, kernel: Exact, root: Root, subset: Subset) -> None:
+    def __init__(self, kernel: ExactKernel, root: Root, subset: Subset) -> None:
         self.kernel, self.root, self.subset = kernel, root, subset
         self.theta = {name: p.detach() for name, p in kernel.precisions.parameters.items()}
 
@@ -274,7 +260,7 @@ class _Grams(torch.autograd.Function):
         ctx.rows = rows
         ctx.save_for_backward(views, *J)
         grams = {name: gram(J_l) for name, J_l in zip(rows.theta, J, strict=True)}
-        return torch.cat([part[0] for part in parts]), rows.kernel.precisions.gathered(grams)
+        return torch.cat([part[0] for part in parts]), rows.kernel.precisions.sum_by_precision(grams)
 
     @staticmethod
     @once_differentiable
@@ -341,7 +327,12 @@ PLAIN: dict[Callable[..., Tensor], Callable[..., Tensor]] = {
 
 
 class PlainNorms(TorchFunctionMode):
-    """Within this context, layer and instance normalisation are sums, products and roots."""
+    """Within this context, layer and instance normalisation are written out as sums, products and roots.
+
+    For use under `torch.func.vmap`: its batching rules take the mean and the deviation that the forward pass saved for
+    constants, so that second derivatives lack a part (measured: several per cent wrong, without a warning). Group and
+    RMS normalisation are not affected.
+    """
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

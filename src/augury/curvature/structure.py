@@ -1,4 +1,4 @@
-"""What every structure of the curvature H has in common: statistics that add up over data, and a log-determinant.
+"""The interface of every structure of the curvature H: statistics that add up over data, and a log-determinant.
 
 A structure turns a recorded pass into statistics T = sum_n T_n: Kronecker factors, a diagonal, or H itself. The
 log-determinant is a function of the totals alone, so its gradient in anything behind the data (paper A, Eq. 16) is
@@ -11,7 +11,6 @@ H = scale * GGN + delta: `scale` is the precision of the observation noise in re
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,20 +19,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
+from augury.curvature.factors import OuterSum
 from augury.curvature.layers import POSITIONS
-from augury.curvature.tape import Tape
+from augury.curvature.tape import Gradients, Tape
 
 PRIORS = ("scalar", "layer", "tensor")
 """One prior precision for all, one per layer, or one per parameter tensor."""
 
-Statistics = dict[str, Tensor]
-Collected = dict[str, Any]
-"""Statistics in whatever form is cheap to add up and to scale; tensors unless a structure has a better one."""
+Statistics = dict[str, Any]
+"""By name, what can be added and scaled: tensors, or matrices kept as `OuterSum`."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of H: some parameters that share a prior precision."""
+    """A block of H: parameters that share a prior precision."""
 
     name: str
     layer: str
@@ -41,7 +40,7 @@ class Block:
 
 
 class Structure(ABC):
-    """One structure of H for one network; a final class per file."""
+    """One structure of H for one network."""
 
     def __init__(
         self, layers: dict[str, nn.Module], prior: str = "scalar", positions: str = "reduce"
@@ -53,27 +52,19 @@ class Structure(ABC):
 
     @abstractmethod
     def make_blocks(self) -> list[Block]:
-        """Return the blocks of H, in the order in which `spectrum` gives their eigenvalues."""
+        """Return the blocks of H."""
 
-    @abstractmethod
     def inputs(self, tape: Tape) -> Statistics:
         """Return the statistics that need no output gradient."""
+        return {}
 
     @abstractmethod
-    def outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Statistics:
+    def outputs(self, tape: Tape, grads: Gradients) -> Statistics:
         """Return the statistics of one column of the output curvature; they add up over columns."""
 
-    def collect_inputs(self, tape: Tape) -> Collected:
-        """Return the statistics of `inputs` in the form that `decompose` likes best."""
-        return self.inputs(tape)
-
-    def collect_outputs(self, tape: Tape, grads: dict[str, list[Tensor]]) -> Collected:
-        """Return the statistics of `outputs` in the form that `decompose` likes best."""
-        return self.outputs(tape, grads)
-
     @abstractmethod
-    def decompose(self, totals: Collected, vectors: bool = True) -> Any:
-        """Return whatever makes the log-determinant a closed form: eigenvalues, and unless told eigenvectors."""
+    def decompose(self, totals: Statistics, vectors: bool = True) -> Any:
+        """Return what makes the log-determinant a closed form; without vectors, the preconditioner is not available."""
 
     @abstractmethod
     def logdet(
@@ -84,30 +75,21 @@ class Structure(ABC):
     @abstractmethod
     def preconditioner(
         self, spectrum: Any, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> Statistics:
+    ) -> dict[str, Tensor]:
         """Return d log|H| / dT for every statistic T."""
-
-    def inner_inputs(self, tape: Tape, preconditioner: Statistics) -> Float[Tensor, ""]:
-        """Return the inner product of the preconditioner with the statistics of `inputs`."""
-        return inner(self.inputs(tape), preconditioner)
-
-    def inner_outputs(
-        self, tape: Tape, grads: dict[str, list[Tensor]], preconditioner: Statistics
-    ) -> Float[Tensor, ""]:
-        """Return the inner product of the preconditioner with the statistics of `outputs`."""
-        return inner(self.outputs(tape, grads), preconditioner)
 
     @property
     def n_delta(self) -> int:
-        """How many prior precisions there are."""
-        return 1 if self.prior == "scalar" else len(self.delta_names)
+        """Number of prior precisions."""
+        return len(self.delta_names)
 
     @property
     def delta_names(self) -> list[str]:
-        """What each prior precision belongs to."""
-        if self.prior == "scalar":
-            return ["all"]
-        return list(dict.fromkeys(b.layer if self.prior == "layer" else b.name for b in self.blocks))
+        """The layer or parameter of each prior precision, or "all"."""
+        return list(dict.fromkeys(self._owner(block) for block in self.blocks))
+
+    def _owner(self, block: Block) -> str:
+        return {"scalar": "all", "layer": block.layer, "tensor": block.name}[self.prior]
 
     def delta_of_blocks(self, delta: Float[Tensor, " L"]) -> list[Float[Tensor, ""]]:
         """Return the prior precision of each block."""
@@ -116,10 +98,8 @@ class Structure(ABC):
                 f"prior='{self.prior}' has {self.n_delta} precisions for this network; got {len(delta)}. "
                 f"`delta_names` says what each belongs to."
             )
-        if self.prior == "scalar":
-            return [delta[0]] * len(self.blocks)
         index = {name: k for k, name in enumerate(self.delta_names)}
-        return [delta[index[b.layer if self.prior == "layer" else b.name]] for b in self.blocks]
+        return [delta[index[self._owner(block)]] for block in self.blocks]
 
     def log_prior(self, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
         """Return log p(theta) without its 2 pi: that of the Laplace determinant cancels it."""
@@ -130,19 +110,15 @@ class Structure(ABC):
         return torch.stack(terms).sum()
 
 
-def added(parts: Sequence[Collected]) -> Collected:
+def added(total: Statistics, part: Statistics) -> Statistics:
     """Return the sum of statistics, entry by entry."""
-    total: Collected = {}
-    for part in parts:
-        for name, value in part.items():
-            total[name] = total[name] + value if name in total else value
-    return total
+    return total | {name: total[name] + T if name in total else T for name, T in part.items()}
 
 
-def inner(statistics: Statistics, preconditioner: Statistics) -> Float[Tensor, ""]:
+def inner(statistics: Statistics, preconditioner: dict[str, Tensor]) -> Float[Tensor, ""]:
     """Return the inner product of statistics with their part of the preconditioner."""
     total = next(iter(preconditioner.values())).new_zeros(())
     for name, T in statistics.items():
-        if name in preconditioner:
-            total = total + (T * preconditioner[name]).sum()
+        M = preconditioner[name]
+        total = total + (T.inner(M) if isinstance(T, OuterSum) else (T * M).sum())
     return total

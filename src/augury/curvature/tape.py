@@ -1,19 +1,12 @@
-"""Run a network once and keep what curvature needs: each layer's inputs a and its outputs z, in the graph.
+"""Run a network once and record what curvature needs: each layer's inputs a and its outputs z, in the graph.
 
 The network sees B * S rows: S copies of each of B data, side by side. Its outputs are averaged over the copies, so
-the copies share the weights exactly as the positions of a convolution do. This room never asks what a copy is.
+the copies share the weights exactly as the positions of a convolution do.
 
-Gradients in the outputs z come from `torch.autograd.grad(f, tape.z)`: no weight gradient is ever formed.
-
-How many rows to send through a network at once.
-
-Too few, and the time goes into calling; too many, and the graph fills the memory (a width-gradient of paper A's CNN
-took 4.5 times the memory of its activations). Time per image, one thread of a busy machine, best of three, S = 20:
-within a tenth of the fastest from 500 rows for paper A's MLP (3 thousand activations a row), 400 for its CNN (12
-thousand) and 200 for its ResNet-8 (94 thousand), nearly flat from there on. So the rule bounds the memory, no more.
+Gradients in the outputs z come from `torch.autograd.grad`: no weight gradient is ever formed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -21,17 +14,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
-from augury.curvature.layers import LAYERS, is_covered, learned
+from augury.curvature.layers import LAYERS, is_covered, trainable
+
+Gradients = dict[str, list[Tensor]]
+"""Gradients of <column, f> in the outputs of every call, by layer."""
 
 
 @dataclass
 class Call:
-    """What one call of one layer saw and gave."""
+    """Input and output of one call of a layer."""
 
     a: Tensor
     z: Tensor
     version: int
-    """How often z had been written to when the layer gave it."""
+    """Version counter of z when the layer returned it; a later in-place operation raises it."""
 
 
 @dataclass
@@ -45,29 +41,22 @@ class Tape:
     f: Tensor = field(default_factory=lambda: torch.empty(0))
     """The outputs averaged over the copies [B, C]."""
 
-    @property
-    def z(self) -> list[Tensor]:
-        """Outputs of every call of every layer, in the order of `calls`."""
-        return [call.z for calls in self.calls.values() for call in calls]
-
-    def gradients(
-        self, column: Float[Tensor, "B C"], create_graph: bool, retain: bool
-    ) -> dict[str, list[Tensor]]:
+    def gradients(self, column: Float[Tensor, "B C"], create_graph: bool, retain: bool) -> Gradients:
         """Return the gradient of <column, f> in every layer's outputs."""
+        z = [call.z for calls in self.calls.values() for call in calls]
         options = {"create_graph": create_graph, "retain_graph": retain}
-        # A layer whose output nobody uses has the gradient zero.
-        found = torch.autograd.grad(self.f, self.z, column, materialize_grads=True, **options)
-        grads = iter(found)
+        # A layer whose output is not used has the gradient zero.
+        grads = iter(torch.autograd.grad(self.f, z, column, materialize_grads=True, **options))
         return {name: [next(grads) for _ in calls] for name, calls in self.calls.items()}
 
-    def pairs(self, name: str, grads: dict[str, list[Tensor]]) -> list[tuple[Tensor, Tensor]]:
-        """Return what every call of one layer saw, with the gradient in what it gave."""
+    def pairs(self, name: str, grads: Gradients) -> list[tuple[Tensor, Tensor]]:
+        """Return the input of every call of one layer, with the gradient in its output."""
         return [(call.a, g) for call, g in zip(self.calls[name], grads[name], strict=True)]
 
 
 def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[str, nn.Module]:
-    """Return the layers whose trainable parameters make up the network, or raise naming the one that is not covered."""
-    found = {name: module for name, module in net.named_modules() if learned(module)}
+    """Return the layers that own the trainable parameters, or raise an error that names the one not covered."""
+    found = {name: module for name, module in net.named_modules() if trainable(module)}
     layers = {choose("layer", name, found): found[name] for name in only} if only is not None else found
     for name, module in layers.items():
         if not is_covered(module):
@@ -86,7 +75,7 @@ def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[st
 def _refuse_tied(layers: dict[str, nn.Module]) -> None:
     owner: dict[int, str] = {}
     for name, layer in layers.items():
-        for parameter, tensor in learned(layer).items():
+        for parameter, tensor in trainable(layer).items():
             first = owner.setdefault(id(tensor), name)
             if first != name:
                 raise InputError(
@@ -96,10 +85,7 @@ def _refuse_tied(layers: dict[str, nn.Module]) -> None:
 
 
 def refuse_batch_coupling(net: nn.Module) -> None:
-    """Raise if the network holds a BatchNorm that looks at its batch: one datum's output would depend on the others.
-
-    It does so in training mode, and always if it keeps no running statistics.
-    """
+    """Raise if a BatchNorm uses statistics of its batch: in training mode, or because it keeps no running ones."""
     for name, module in net.named_modules():
         if not isinstance(module, nn.modules.batchnorm._BatchNorm):
             continue
@@ -119,16 +105,16 @@ def record(net: nn.Module, rows: Float[Tensor, "R ..."], S: int, layers: dict[st
     if any(call.z._version != call.version for calls in tape.calls.values() for call in calls):
         # An in-place operation that no module announces (z.relu_(), z += y) overwrote a layer's output: keep copies.
         tape = _run(net, rows, S, layers, protect=True)
-    silent = [name for name in layers if name not in tape.calls]
-    if silent:
+    not_called = [name for name in layers if name not in tape.calls]
+    if not_called:
         raise InputError(
-            f"layer '{silent[0]}' has parameters but was not called as a module in the forward pass, so its inputs "
+            f"layer '{not_called[0]}' has parameters but was not called as a module in the forward pass, so its inputs "
             f"cannot be seen. Call it as self.layer(x), freeze it, or use evidence='ntk'."
         )
-    apart = [name for name, calls in tape.calls.items() if not all(call.z.requires_grad for call in calls)]
-    if apart:
+    detached = [name for name, calls in tape.calls.items() if not all(call.z.requires_grad for call in calls)]
+    if detached:
         raise InputError(
-            f"layer '{apart[0]}' ran without gradients (torch.no_grad()), but its parameters are to be learned. "
+            f"layer '{detached[0]}' ran without gradients (torch.no_grad()), but its parameters are to be learned. "
             f"Let gradients through, or freeze it (requires_grad_(False))."
         )
     return tape
@@ -163,10 +149,8 @@ def _run(net: nn.Module, rows: Tensor, S: int, layers: dict[str, nn.Module], pro
 def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
     """Return the name of the covered layer that is called last in a forward pass."""
     order: list[str] = []
-    found: Iterable[tuple[str, nn.Module]] = (
-        (name, module) for name, module in net.named_modules() if learned(module) and is_covered(module)
-    )
-    handles = [m.register_forward_hook(lambda *_, name=name: order.append(name)) for name, m in found]
+    found = {name: module for name, module in net.named_modules() if trainable(module) and is_covered(module)}
+    handles = [m.register_forward_hook(lambda *_, name=n: order.append(name)) for n, m in found.items()]
     try:
         with torch.no_grad():
             net(rows)
@@ -178,18 +162,23 @@ def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
     return order[-1]
 
 
+# Rows per pass. Too few, and the time goes into calls; too many, and the graph fills the memory (a width-gradient of
+# paper A's CNN took 4.5 times the memory of its activations). Time per image, one thread of a busy machine, best of
+# three, S = 20: within a tenth of the fastest from 500 rows for paper A's MLP (3 thousand activations a row), 400 for
+# its CNN (12 thousand) and 200 for its ResNet-8 (94 thousand), nearly flat from there on. So the rule bounds the
+# memory, no more.
 ACTIVATIONS = 2**24
-"""Activations of one pass: 64 MB in float32."""
-MOST_ROWS = 2000
+"""Largest number of activations in one pass: 64 MB in float32."""
+MAX_ROWS = 2000
 
 
 def rows_per_pass(net: nn.Module, x: Float[Tensor, "R ..."]) -> int:
     """Return a good number of rows for one pass with a graph."""
-    return max(1, min(MOST_ROWS, ACTIVATIONS // max(1, activations(net, x))))
+    return max(1, min(MAX_ROWS, ACTIVATIONS // max(1, activations(net, x))))
 
 
 def activations(net: nn.Module, x: Float[Tensor, "R ..."]) -> int:
-    """Return how many numbers the modules without children give for one row."""
+    """Return how many numbers the modules without children return for one row."""
     counts: list[int] = []
 
     def count(module: nn.Module, inputs: object, output: object) -> None:

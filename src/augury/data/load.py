@@ -13,8 +13,7 @@ from augury.core.files import Progress, silent
 from augury.data.assemble import Options
 from augury.data.coloured import DESCRIPTORS, coloured_rotated
 from augury.data.dataset import SMALLEST_IMAGE, Dataset
-from augury.data.named import NAMED
-from augury.data.read_named import load_named
+from augury.data.named import NAMED, load_named
 from augury.data.toy import toy
 from augury.data.variants import VARIANTS, plant, variant_names
 

@@ -8,16 +8,6 @@ envelope theorem. For q that lags behind eta it is not: it pulls eta back to the
 strongly the more data there are. So q comes first and eta second (see `methods.invariant_weights`).
 
 For Gaussian noise and fixed features, q can be exact, and the bound is then the log evidence itself.
-
-Expectations of a log-likelihood under Gaussian outputs f ~ N(m, diag v), and what a natural gradient needs of them.
-
-| | E log p(y given f) | slope = d/dm | curvature = -2 d/dv = -E d^2 log p / df^2 |
-|---|---|---|---|
-| Gaussian | closed form | (y - m) / sigma^2 | 1 / sigma^2 |
-| categorical | mean over draws f = m + sqrt(v) z | E[e_y - p] | E[p (1 - p)] |
-
-The curvature of the categorical comes from Price's theorem: never negative, whatever the draws, so that a step along
-the natural gradient keeps every covariance positive definite.
 """
 
 from collections.abc import Iterable
@@ -33,7 +23,7 @@ from augury.models.shallow_orbit import ShallowOrbit
 
 
 class Elbo:
-    """The bound of one network, its posterior and its likelihood."""
+    """The bound of one network with its posterior and its likelihood."""
 
     def __init__(
         self, model: ShallowOrbit, posterior: OutputPosterior, likelihood: Likelihood, N: int
@@ -42,7 +32,6 @@ class Elbo:
 
     @property
     def eta(self) -> list[Tensor]:
-        """Every parameter of the transformation."""
         return list(self.model.transform.parameters())
 
     def log_likelihood(
@@ -66,7 +55,7 @@ class Elbo:
 
     @torch.no_grad()
     def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
-        """Return the bound over all the data given, nothing moved."""
+        """Return the bound over all the data given."""
         total, n = 0.0, 0
         for x, y in batches:
             eps = self.model.noise(len(x), self.model.samples_eval, rng).to(x)

@@ -3,37 +3,12 @@
 The evidence of the head chooses the invariance descriptor (paper C chooses it by the training loss, which rewards
 sensitivity). Features are centred and scaled to unit average norm first, so that an extractor cannot win by their size.
 The value is differentiable in the features: at the optimum, with the head's own dependence on them accounted for.
-
-Features made comparable, and the rotation in which a linear head on them is easy.
-
-    Z = (features - their mean) / sqrt(mean squared norm):  centred, unit average norm, whatever the extractor's scale.
-
-A head under an isotropic prior does not see rotations of Z, so it is solved in the basis of the principal directions,
-where Z^T Z is diagonal: one eigendecomposition of the smaller of Z^T Z and Z Z^T serves the solver, the determinant of
-the curvature for every prior precision, and the gradient back to Z.
-
-The evidence of a linear regression head, exact: prior precision and noise learned.
-
-    y_c ~ N(b_c, sigma^2 I + Z Z^T / delta)  for every output c, b_c integrated out with a flat prior (a mean removed).
-
-With lambda = delta sigma^2, and a_j, u_j the eigenvalues and eigenvectors of Z Z^T, the best sigma^2 is a closed form,
-
-    sigma^2(lambda) = [ sum_j |u_j^T y|^2 / (1 + a_j / lambda) + |y outside|^2 ] / (C (N - 1)),
-    log p(D) = -C/2 [ sum_j log(1 + a_j / lambda) + (N - 1) (log 2 pi sigma^2 + 1) ],
-
-and lambda is left: one number, searched on a grid and then refined by bisection of the derivative.
-
-The training loss of a linear head at its optimum, as a function of the features (paper C, Eq. 3).
-
-    min_phi  sum_n L(phi, z_n, y_n) + ridge/2 |phi|^2
-
-A small ridge, because separable classes have no optimum without; the loss is cross-entropy, or half the squared error
-of standardised targets. At the optimum the derivative in the features is that of the loss alone (envelope theorem).
+Classification heads are in `head_softmax`; here are regression heads, and the training loss of paper C.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -43,7 +18,6 @@ from torch import Tensor, nn
 from augury.core.errors import InputError
 from augury.evidence.head_softmax import (
     Basis,
-    Normalised,
     SoftmaxFit,
     affordable,
     basis,
@@ -56,7 +30,7 @@ from augury.evidence.head_softmax import (
 
 @dataclass(frozen=True, eq=False)
 class Warm:
-    """Where to begin on features like those of before: saves most of the solver's steps."""
+    """A warm start on similar features: saves most of the solver's steps."""
 
     delta: float
     """Prior precision."""
@@ -69,9 +43,9 @@ class Head:
     """A linear head and the evidence for its features."""
 
     log_evidence: Float[Tensor, ""]
-    """Differentiable in the features, where these want gradients. For regression, of standardised targets."""
+    """Differentiable in the features if they require gradients. For regression, of standardised targets."""
     weight: Float[Tensor, "C d"]
-    """For features as they came: the normalisation is folded in."""
+    """For the original features: the normalisation is folded in."""
     bias: Float[Tensor, " C"]
     """Likewise."""
     delta: float
@@ -83,16 +57,16 @@ class Head:
     reach: float
     """Largest norm of a normalised feature vector with a 1 appended for the bias."""
     centre: Float[Tensor, " C"]
-    """What is taken from the outputs to standardise them: 0, or the targets' means."""
+    """Offset that standardises the outputs: 0, or the targets' means."""
     scale: Float[Tensor, " C"]
-    """What they are then divided by: 1, or the targets' standard deviations."""
+    """Divisor that standardises the outputs: 1, or the targets' standard deviations."""
     warm: Warm | None
-    """Where to begin next time."""
+    """Warm start for the next fit."""
     slope: Callable[[], Float[Tensor, "N d"]]
-    """Works out the derivative of the log evidence in the normalised features."""
+    """Computes the derivative of the log evidence in the normalised features."""
     variational: Callable[[], float] | None = None
-    """Works out the bound from below, which compares heads on few data better; none for regression, where the evidence
-    is exact, and where it would take long."""
+    """Computes the variational lower bound, which compares heads on few data better; None for regression, where the
+    evidence is exact, and where it would take long."""
 
     def linear(self) -> nn.Linear:
         """Return the head as a layer."""
@@ -122,38 +96,69 @@ def fit_head(
         raise InputError(f"a head needs at least two examples; got {len(y)}.")
     space = normalised(features)
     rotated = basis(space.Z, torch.float64 if regression else space.Z.dtype)
+    fit: SoftmaxFit | GaussianFit
+    sigma2, again, bound = None, None, None
     if regression:
-        return _gaussian(space, rotated, y)
-    delta, alpha = (1.0, None) if warm is None else (warm.delta, warm.alpha)
-    fit = fit_softmax(rotated, y, n_outputs, delta=delta, alpha=alpha, tolerance=tolerance)
-    return _softmax(space, rotated, fit)
+        centre, scale = standard(y.double())
+        fit = fit_gaussian(rotated, (y.double() - centre) / scale)
+        rows, b, sigma2 = fit.W, 0 * centre, fit.sigma2
+    else:
+        delta, alpha = (1.0, None) if warm is None else (warm.delta, warm.alpha)
+        fit = fit_softmax(rotated, y, n_outputs, delta=delta, alpha=alpha, tolerance=tolerance)
+        rows, b, again = fit.Theta[:, :-1], fit.Theta[:, -1].double(), Warm(fit.delta, fit.alpha)
+        centre, scale = torch.zeros_like(b), torch.ones_like(b)
+        bound = partial(variational, fit) if affordable(fit) else None
 
+    def slope() -> Tensor:
+        return rotated.lift(fit.gradient())
 
-def _softmax(space: Normalised, rotated: Basis, fit: SoftmaxFit) -> Head:
-    one = torch.ones(len(fit.Theta), dtype=torch.float64, device=fit.Theta.device)
-    warm = Warm(fit.delta, fit.alpha)
-    head = _head(space, rotated, fit, fit.Theta[:, :-1], fit.Theta[:, -1], (0 * one, one), None, warm)
-    return replace(head, variational=partial(variational, fit)) if affordable(fit) else head
-
-
-def _gaussian(space: Normalised, rotated: Basis, y: Float[Tensor, "N C"]) -> Head:
-    centre, scale = standard(y.double())
-    fit = fit_gaussian(rotated, (y.double() - centre) / scale)
-    return _head(space, rotated, fit, fit.W, 0 * centre, (centre, scale), fit.sigma2, None)
+    W = rotated.lift(rows).double()
+    weight = scale[:, None] * W / float(space.scale.detach())
+    value = torch.tensor(fit.value, dtype=torch.float64, device=W.device)
+    return Head(
+        log_evidence=value + along(space.Z, slope()) if space.Z.requires_grad else value,
+        weight=weight,
+        bias=centre + scale * b - weight @ space.centre.detach().double(),
+        delta=fit.delta,
+        sigma2=sigma2,
+        norm=math.hypot(float(W.norm()), float(b.norm())),
+        reach=math.hypot(float(space.Z.detach().norm(dim=1).max()), 1.0),
+        centre=centre,
+        scale=scale,
+        warm=again,
+        slope=slope,
+        variational=bound,
+    )
 
 
 def standard(y: Float[Tensor, "N C"]) -> tuple[Float[Tensor, " C"], Float[Tensor, " C"]]:
-    """Return what standardises targets."""
+    """Return the mean and the scale that standardise targets."""
     spread = y.std(0, correction=0)
     return y.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
+def along(Z: Float[Tensor, "N d"], slope: Float[Tensor, "N d"]) -> Float[Tensor, ""]:
+    """Return 0 with a known derivative: carries a gradient computed by hand into autograd."""
+    return (slope * (Z - Z.detach())).sum().double()
+
+
+# The evidence of a linear regression head, exact: prior precision and noise learned.
+#
+#     y_c ~ N(b_c, sigma^2 I + Z Z^T / delta)  for every output c, b_c integrated out under a flat prior.
+#
+# With lambda = delta sigma^2, and a_j, u_j the eigenvalues and eigenvectors of Z Z^T, the best sigma^2 is closed form,
+#
+#     sigma^2(lambda) = [ sum_j |u_j^T y|^2 / (1 + a_j / lambda) + |y outside|^2 ] / (C (N - 1)),
+#     log p(D) = -C/2 [ sum_j log(1 + a_j / lambda) + (N - 1) (log 2 pi sigma^2 + 1) ],
+#
+# and lambda is left: one number, searched on a grid and then refined by bisection of the derivative.
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianFit:
-    """A linear head at its optimum, and its evidence."""
+    """A linear regression head at its optimum, and its evidence."""
 
     features: Basis
-    """The inputs."""
     W: Float[Tensor, "C r"]
     """Posterior mean of the weights."""
     residual: Float[Tensor, "N C"]
@@ -172,48 +177,20 @@ class GaussianFit:
         return self.residual @ self.W / self.sigma2 - self.features.Z * shrink
 
 
-def _head(
-    space: Normalised,
-    rotated: Basis,
-    fit: SoftmaxFit | GaussianFit,
-    rows: Tensor,
-    b: Tensor,
-    targets: tuple[Tensor, Tensor],
-    sigma2: float | None,
-    warm: Warm | None,
-) -> Head:
-    """Fold the normalisation of inputs and targets into the weights, and tie the evidence to the features."""
-    W, b = rotated.lift(rows).double(), b.double()
-
-    def slope() -> Tensor:
-        return rotated.lift(fit.gradient())
-
-    value = torch.tensor(fit.value, dtype=torch.float64, device=W.device)
-    if space.Z.requires_grad:
-        value = value + along(space.Z, slope())
-    weight = targets[1][:, None] * W / float(space.scale.detach())
-    return Head(
-        log_evidence=value,
-        weight=weight,
-        bias=targets[0] + targets[1] * b - weight @ space.centre.detach().double(),
-        delta=fit.delta,
-        sigma2=sigma2,
-        norm=math.hypot(float(W.norm()), float(b.norm())),
-        reach=math.hypot(float(space.Z.detach().norm(dim=1).max()), 1.0),
-        centre=targets[0],
-        scale=targets[1],
-        warm=warm,
-        slope=slope,
-    )
-
-
-def along(Z: Float[Tensor, "N d"], slope: Float[Tensor, "N d"]) -> Float[Tensor, ""]:
-    """Return 0, with a known derivative: what carries a gradient that was worked out by hand into autograd."""
-    return (slope * (Z - Z.detach())).sum().double()
+@torch.no_grad()
+def fit_gaussian(features: Basis, y: Float[Tensor, "N C"]) -> GaussianFit:
+    """Return the head, its prior precision and its noise with the highest evidence."""
+    y = (y - y.mean(0)).to(features.Z)
+    profile = Profile(features, y)
+    lam = torch.tensor(math.exp(profile.best())).to(y)
+    W = (y.T @ features.Z) / (features.a + lam)
+    sigma2 = float(profile.sigma2(lam))
+    residual = y - features.Z @ W.T
+    return GaussianFit(features, W, residual, float(lam) / sigma2, sigma2, float(profile.value(lam)))
 
 
 LOW, HIGH, POINTS, HALVINGS = math.log(1e-5), math.log(1e8), 79, 60
-"""Range and points of the grid over log lambda; halvings of the best cell."""
+"""Range and points of the grid over log lambda; bisections of the best cell."""
 
 
 class Profile:
@@ -230,7 +207,6 @@ class Profile:
         return (squares / (self.C * (self.N - 1))).clamp_min(1e-12)
 
     def value(self, lam: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Return the log evidence."""
         noise = (2 * math.pi * self.sigma2(lam)).log() + 1
         return -self.C / 2 * ((1 + self.a / lam).log().sum() + (self.N - 1) * noise)
 
@@ -251,28 +227,23 @@ class Profile:
         return (low + high) / 2
 
 
-@torch.no_grad()
-def fit_gaussian(features: Basis, y: Float[Tensor, "N C"]) -> GaussianFit:
-    """Return the head, its prior precision and its noise with the highest evidence."""
-    y = (y - y.mean(0)).to(features.Z)
-    profile = Profile(features, y)
-    lam = torch.tensor(math.exp(profile.best())).to(y)
-    W = (y.T @ features.Z) / (features.a + lam)
-    sigma2 = float(profile.sigma2(lam))
-    residual = y - features.Z @ W.T
-    return GaussianFit(features, W, residual, float(lam) / sigma2, sigma2, float(profile.value(lam)))
-
-
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The loss of the best head on features."""
+    """The training loss of a linear head at its optimum, as a function of the features (paper C, Eq. 3).
+
+        min_phi  sum_n L(phi, z_n, y_n) + ridge/2 |phi|^2
+
+    A small ridge, because separable classes have no optimum without; the loss is cross-entropy, or half the squared
+    error of standardised targets. At the optimum the derivative in the features is that of the loss alone (envelope
+    theorem).
+    """
 
     value: Float[Tensor, ""]
     """Minus the loss, summed over examples, the ridge's share included; differentiable in the features."""
     warm: Warm | None
-    """Where to begin next time."""
+    """Warm start for the next fit."""
     slope: Callable[[], Float[Tensor, "N d"]]
-    """Works out the derivative in the normalised features."""
+    """Computes the derivative in the normalised features."""
 
 
 def fit_loss(

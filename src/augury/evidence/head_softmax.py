@@ -10,35 +10,7 @@ The determinant depends on W through G, and W on the features and on delta. The 
 
     v = H^-1 T^T Z,     d log p(D) / du = explicit part + < v, d(dJ/dW) / du >    for u = delta or the features.
 
-At the best delta the total derivative in delta is 0, so features are all that is left to differentiate in.
-
-Softmax regression under a Gaussian prior, solved to the optimum: Newton's method with conjugate gradients inside.
-
-    J(Theta) = sum_n log p(y_n | Theta z_n) - 1/2 sum_cj tau_j Theta_cj^2
-
-The columns of Z are (nearly) orthogonal, so diag(h_c a_j + tau_j), with h_c the mean of p_c (1 - p_c), is close to the
-Hessian and preconditions the inner solver. J is concave: from any start the same optimum is reached.
-
-The evidence of a softmax head from below, for few data: the variational bound.
-
-    log p(D)  >=  sum_n E_q log p(y_n | W z_n + b) - KL(q || p),        q(W, b) = prod_j N(w_j; mu_j, Sigma_j)
-
-Laplace's method puts its Gaussian at the mode and, with Kronecker factors, gives every example the same curvature. A
-posterior after few data is not like that, and the error is then larger than what tells two descriptors apart. Telling
-the rotation of 350 digits, seven classes, in nats, beside annealed importance sampling, which is nearly exact
-(`benchmarks/head_evidence.py`):
-
-| descriptor | sampling | Laplace, Kronecker | Laplace, exact Hessian | bound |
-|---|---|---|---|---|
-| [1, 1] | -577.9 | -591.5 | -586.2 | -606.6 |
-| [0, 1], the better one | -572.8 | -595.5 | -584.6 | -601.5 |
-| difference | 5.1 | -4.0 | 1.6 | 5.1 |
-
-(The bound also pays for the biases, which the others maximise: the same for every descriptor.)
-
-The j are not classes but contrasts of them, the principal directions of the curvature in the outputs: nothing is known
-of the sum of all logits, and the blocks of q hang together less. q starts at the mode, narrow, so that its first
-natural-gradient step is Laplace's method with a full block for each contrast.
+At the best delta the total derivative in delta is 0, so only the derivative in the features remains.
 """
 
 import math
@@ -55,19 +27,18 @@ from augury.evidence.likelihoods import Categorical
 from augury.evidence.posterior import NaturalAscent, OutputPosterior, expected_log_prob
 
 RELATIVE = 1e-10
-"""Directions whose squared length is below this share of the longest are not there."""
+"""Directions whose squared length is below this share of the longest are dropped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Normalised:
-    """Features of one descriptor, comparable with those of another."""
+    """Features whose scale does not depend on the extractor."""
 
     Z: Float[Tensor, "N d"]
     """Centred, of unit average squared norm."""
     centre: Float[Tensor, " d"]
-    """Their mean."""
     scale: Float[Tensor, ""]
-    """Root of their mean squared distance from it."""
+    """Root mean squared distance from the centre."""
 
 
 def normalised(features: Float[Tensor, "N d"]) -> Normalised:
@@ -89,28 +60,31 @@ def normalised(features: Float[Tensor, "N d"]) -> Normalised:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Features in the basis of their principal directions."""
+    """Features in the basis of their principal directions.
+
+    A head under an isotropic prior does not see rotations of Z, so it is solved where Z^T Z is diagonal: one
+    eigendecomposition of the smaller of Z^T Z and Z Z^T serves the solver, the determinant of the curvature for every
+    prior precision, and the gradient back to Z.
+    """
 
     Z: Float[Tensor, "N r"]
     """Rotated features; the columns are orthogonal."""
     a: Float[Tensor, " r"]
     """Squared lengths of the columns: the eigenvalues of Z^T Z that are not 0."""
     original: Float[Tensor, "N d"]
-    """The features before the rotation."""
     V: Float[Tensor, "d r"] | None
-    """The rotation, where d is the smaller side."""
+    """The rotation, if d < N."""
 
     def lift(self, rows: Float[Tensor, "m r"]) -> Float[Tensor, "m d"]:
         """Return rows of the rotated space in the original one."""
         if self.V is not None:
             return rows.to(self.V) @ self.V.T
-        # V = Z0^T U a^-1/2 with U = Z a^-1/2, so that V itself, which is large, need not be made.
+        # V = Z0^T U a^-1/2 with U = Z a^-1/2: V itself, which is large, is not formed.
         return ((rows / self.a) @ self.Z.T).to(self.original) @ self.original
 
 
 @torch.no_grad()
 def basis(Z: Float[Tensor, "N d"], dtype: torch.dtype = torch.float64) -> Basis:
-    """Return features in the basis of their principal directions."""
     Z = Z.detach()
     N, d = Z.shape
     values, vectors = torch.linalg.eigh((Z.T @ Z if d < N else Z @ Z.T).double())
@@ -126,18 +100,27 @@ BIAS = 1e-2
 """Prior precision of the bias: a log-odds of 10 costs half a nat. Keeps a class without examples finite."""
 
 RANGE = (math.log(1e-6), math.log(1e6))
-"""Where log delta may be."""
+"""Range of log delta."""
+
+NEWTON, INNER, HALVINGS = 60, 200, 30
+"""Largest number of Newton steps, of inner steps in each, and of halvings of a step."""
 
 STEPS, REACH = 40, 2.0
-"""Most steps in log delta; how far one may go."""
+"""Largest number of steps in log delta, and the length of one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """One softmax regression."""
+    """Softmax regression under a Gaussian prior, solved to the optimum by Newton's method and conjugate gradients.
+
+        J(Theta) = sum_n log p(y_n | Theta z_n) - 1/2 sum_cj tau_j Theta_cj^2
+
+    The columns of Z are (nearly) orthogonal, so diag(h_c a_j + tau_j), with h_c the mean of p_c (1 - p_c), is close to
+    the Hessian and preconditions the inner solver. J is concave: every start reaches the same optimum.
+    """
 
     Z: Float[Tensor, "N r"]
-    """Inputs, a constant column among them where there is a bias."""
+    """Inputs; the last column is constant, for the bias."""
     Y: Float[Tensor, "N C"]
     """Labels as unit vectors."""
     tau: Float[Tensor, " r"]
@@ -146,7 +129,6 @@ class Softmax:
     """Squared lengths of the columns."""
 
     def probabilities(self, Theta: Float[Tensor, "C r"]) -> Float[Tensor, "N C"]:
-        """Return p."""
         return (self.Z @ Theta.T).softmax(1)
 
     def value(self, Theta: Float[Tensor, "C r"]) -> Float[Tensor, ""]:
@@ -212,11 +194,9 @@ class SoftmaxFit:
     """A softmax head at its optimum, and its evidence."""
 
     head: Softmax
-    """The problem, with a constant column at its end."""
     Theta: Float[Tensor, "C q"]
     """Weights and bias: q = r + 1."""
     P: Float[Tensor, "N C"]
-    """Probabilities."""
     delta: float
     """Prior precision of the weights."""
     value: float
@@ -234,7 +214,7 @@ class SoftmaxFit:
 
     @property
     def alpha(self) -> Float[Tensor, "N C"]:
-        """The head as a combination of inputs, W = alpha^T Z: where to start on other features."""
+        """The head as a combination of inputs, W = alpha^T Z: a warm start on other features."""
         return (self.head.Y - self.P) / self.delta
 
     def gradient(self) -> Float[Tensor, "N r"]:
@@ -264,7 +244,7 @@ def at_precision(head: Softmax, delta: float, start: Float[Tensor, "C r"], toler
     P = head.probabilities(Theta)
     g, U = torch.linalg.eigh(torch.diag(P.sum(0)) - P.T @ P)
     g = g.clamp_min(0)
-    x = head.a[:-1, None] / (len(P) * delta)  # [r, 1]; x * g is what the data say beside the prior
+    x = head.a[:-1, None] / (len(P) * delta)  # [r, 1]; x * g is the weight of the data against the prior
     share = x * g / (1 + x * g)
     Q = (U * (x / (1 + x * g)).sum(0)) @ U.T
     T = -curvature(P, Q.diagonal() - 2 * P @ Q) / 2
@@ -310,55 +290,66 @@ def _step(t: float, fit: SoftmaxFit, before: tuple[float, float] | None) -> floa
     return min(max(t + max(-REACH, min(REACH, step)), RANGE[0]), RANGE[1]) - t
 
 
-NEWTON, INNER, HALVINGS = 60, 200, 30
-"""Most Newton steps, most inner steps in each, most halvings of a step."""
-
-
 def curvature(P: Float[Tensor, "N C"], u: Float[Tensor, "N C"]) -> Float[Tensor, "N C"]:
     """Return Lambda u for every input, Lambda = diag(p) - p p^T."""
     weighted = P * u
     return weighted - P * weighted.sum(1, keepdim=True)
 
 
+# The variational bound, for few data:
+#
+#     log p(D)  >=  sum_n E_q log p(y_n | W z_n + b) - KL(q || p),        q(W, b) = prod_j N(w_j; mu_j, Sigma_j)
+#
+# Laplace's method puts its Gaussian at the mode and, with Kronecker factors, gives every example the same curvature. A
+# posterior after few data is not like that, and the error is then larger than the difference between two descriptors.
+# Rotation of 350 digits, seven classes, in nats, beside annealed importance sampling, which is nearly exact
+# (`benchmarks/head_evidence.py`):
+#
+# | descriptor | sampling | Laplace, Kronecker | Laplace, exact Hessian | bound |
+# |---|---|---|---|---|
+# | [1, 1] | -577.9 | -591.5 | -586.2 | -606.6 |
+# | [0, 1], the better one | -572.8 | -595.5 | -584.6 | -601.5 |
+# | difference | 5.1 | -4.0 | 1.6 | 5.1 |
+#
+# (The bound also pays for the biases, which the others maximise: the same for every descriptor.)
+#
+# The j are not classes but contrasts of them, the principal directions of the curvature in the outputs: the data say
+# nothing of the sum of all logits, and the blocks of q are less dependent. q starts at the mode, narrow, so that its
+# first natural-gradient step is Laplace's method with a full block for each contrast.
+
 ROUNDS_OF_Q, ENOUGH = 20, 3e-4
-"""Natural-gradient steps at most; gain per datum, in nats, below which none is worth its price."""
+"""Largest number of natural-gradient steps; they end when one gains less than this per datum, in nats."""
 DRAWS = 64
-"""Draws of the outputs per input: to fewer, q would be fitted rather than to their distribution."""
+"""Draws of the outputs per input: with fewer, q fits the draws rather than their distribution."""
 FRESH, ROUNDS = 128, 32
-"""Draws for the value, none of which q has seen, and how often so many: a hundredth of a nat for each input."""
+"""Fresh draws for the value, and repetitions of them: an error of a hundredth of a nat per input."""
 AFFORDABLE = 5e8
-"""Multiplications in one step, up to a small factor, for which a bound takes about a second."""
+"""Multiplications in one step, up to a small factor: the bound takes about a second."""
 
 
 def affordable(fit: SoftmaxFit) -> bool:
-    """Return whether the bound costs little enough: it grows with C N r^2."""
+    """Return whether the bound is cheap enough: its cost grows with C N r^2."""
     N, r = fit.head.Z.shape
     return (len(fit.Theta) - 1) * max(N, r) * r**2 <= AFFORDABLE
 
 
 @torch.no_grad()
 def variational(fit: SoftmaxFit) -> float:
-    """Return the highest bound, over q and the prior precision."""
+    """Return the bound, maximised over q and the prior precision."""
     mix = contrasts(fit.P.double())
     stretch = fit.head.Z.new_ones(fit.Theta.shape[1], dtype=mix.dtype)
-    stretch[-1] = math.sqrt(
-        fit.delta / BIAS
-    )  # the bias has a precision of its own: as good as a longer input
+    stretch[-1] = math.sqrt(fit.delta / BIAS)  # the bias has its own precision: equivalent to a longer input
     phi, y = fit.head.Z * stretch, fit.head.Y.argmax(1)
     layer = nn.Linear(phi.shape[1], mix.shape[1], bias=False, dtype=phi.dtype, device=phi.device)
     q = OutputPosterior(layer, fit.delta)
     q.mean.copy_(mix.mT @ fit.Theta.to(mix) / stretch)
     NaturalAscent(q, Categorical(), draws=DRAWS, mix=mix).climb(phi, y, 0, ROUNDS_OF_Q, ENOUGH)
-    return _value(q, phi, y, mix)
-
-
-def _value(q: OutputPosterior, phi: Tensor, y: Tensor, mix: Tensor) -> float:
     rng, moments = generator(1, phi.device), q.moments(phi)
     drawn = [expected_log_prob(Categorical(), *moments, y, rng, FRESH, mix).log_prob for _ in range(ROUNDS)]
     return float(torch.stack(drawn).mean() - q.kl())
 
 
 def contrasts(P: Float[Tensor, "N C"]) -> Float[Tensor, "C J"]:
-    """Return the principal directions of the curvature in the outputs, without the one in which there is none."""
+    """Return the principal directions of the curvature in the outputs, without its null direction."""
     curvature = torch.diag(P.sum(0)) - P.mT @ P
     return torch.linalg.eigh(curvature + len(P))[1][:, :-1]  # so lifted, the constant is the last

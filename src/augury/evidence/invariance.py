@@ -1,4 +1,4 @@
-r"""How far a network is from invariant, view by view (paper D); what the audit measures and a regulariser lowers.
+r"""Invariance errors of a network, per view (paper D): measured by the audit, lowered by the regulariser.
 
     LI = |f(g x) - f(x)|^2                              logits, squared L2, summed over the outputs
     DI = KL(softmax f(x) || softmax f(g x))             predictive distributions
@@ -6,8 +6,8 @@ r"""How far a network is from invariant, view by view (paper D); what the audit 
 
 m is a saliency map: the signed gradient of the largest logit (with absolute values SI is inflated, and with
 log-probabilities even a tied network scores below 1). J_g^T brings the map of the transformed input back to the
-frame of x. Where g permutes pixels it is the inverse of g. For any other g it is what makes SI = 1 for a network
-that is exactly invariant: differentiate f(g x) = f(x).
+frame of x. Where g permutes pixels it is the inverse of g; for any other g it makes SI = 1 for a network that is
+exactly invariant: differentiate f(g x) = f(x).
 """
 
 import torch

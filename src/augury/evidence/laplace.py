@@ -24,8 +24,8 @@ from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.curvature.dense import Diag, Full
 from augury.curvature.kron import Kron
-from augury.curvature.structure import Collected, Statistics, Structure, added
-from augury.curvature.tape import Tape, covered_layers, record
+from augury.curvature.structure import Statistics, Structure, added, inner
+from augury.curvature.tape import covered_layers, record
 from augury.evidence.likelihoods import OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
 
@@ -35,16 +35,16 @@ Batches = Iterable[tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class Fit:
-    """What one pass over the data found; everything after it is closed form."""
+    """The result of one pass over the data; everything after it is closed form."""
 
     spectrum: Any
-    """The curvature, decomposed."""
+    """The decomposed curvature."""
     log_likelihood: float
-    """sum_n log p(y_n | f_hat(x_n)), with the noise variance at the time (a number is enough: see `residual`)."""
+    """sum_n log p(y_n | f_hat(x_n)) at the noise variance of the fit."""
     residual: float
-    """sum of squared residuals (regression; else 0), so that the noise can be learned from the fit alone."""
+    """Sum of squared residuals (regression; else 0): the noise is learned from it without another pass."""
     numbers: float
-    """How many labels or target numbers there are."""
+    """Number of labels, or of target numbers."""
 
 
 class Laplace:
@@ -65,7 +65,7 @@ class Laplace:
     positions
         Positions of a convolution: "reduce" or "expand".
     only
-        Names of the layers to be Bayesian about; all unless told.
+        Names of the layers with a posterior (default: all); the others are constants.
     """
 
     def __init__(
@@ -100,22 +100,22 @@ class Laplace:
         seeds
             Seed of the noise of batch k; the same seeds in `gradient` give the exact gradient of the same estimate.
         S
-            Views per input; the model's own unless told.
+            Views per input (default: the model's).
         N
-            Size of the whole training set, where the batches are a sample of it: every sum is scaled up.
+            Size of the whole training set, if the batches are a sample of it: every sum is scaled up.
         gradients
-            Whether a `preconditioner` will be asked for; the value and its gradient in delta are cheaper without.
+            Whether `preconditioner` will be called; the value and its gradient in delta are cheaper without.
 
         Returns
         -------
         Fit
             The decomposed curvature and the log-likelihood.
         """
-        totals: Collected = {}
+        totals: Statistics = {}
         log_likelihood, residual, seen, numbers = 0.0, 0.0, 0, 0
         for k, (x, y) in enumerate(batches):
             statistics, log_prob, squares = self._sums(x, y, seeds(k), S)
-            totals = added([totals, statistics])
+            totals = added(totals, statistics)
             log_likelihood, residual = log_likelihood + log_prob, residual + squares
             seen, numbers = seen + len(x), numbers + y.numel()
         if not seen:
@@ -134,7 +134,7 @@ class Laplace:
         Parameters
         ----------
         fit
-            What a pass over the data found.
+            The result of a pass over the data.
         delta
             Prior precisions.
 
@@ -148,13 +148,13 @@ class Laplace:
         log_likelihood = self.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.numbers)
         return log_likelihood.to(delta) + self.structure.log_prior(delta) - logdet / 2
 
-    def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> Statistics:
+    def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> dict[str, Tensor]:
         """Return d log|H| / dT for every statistic of the curvature.
 
         Parameters
         ----------
         fit
-            What a pass over the data found.
+            The result of a pass over the data.
         delta
             Prior precisions.
 
@@ -172,7 +172,7 @@ class Laplace:
         self,
         x: Float[Tensor, "B ..."],
         y: Shaped[Tensor, "B ..."],
-        preconditioner: Statistics,
+        preconditioner: dict[str, Tensor],
         seed: int,
         S: int | None = None,
     ) -> Float[Tensor, ""]:
@@ -187,7 +187,7 @@ class Laplace:
         seed
             Seed of the batch's noise.
         S
-            Views per input; the model's own unless told.
+            Views per input (default: the model's).
 
         Returns
         -------
@@ -198,14 +198,18 @@ class Laplace:
         tape = record(
             self.model.net, self.model.views(x, rng, S), S or self.model.samples, self.structure.layers
         )
-        total = self.structure.inner_inputs(tape, preconditioner)
+        total = inner(self.structure.inputs(tape), preconditioner)
         for column in self.likelihood.columns(tape.f, y, self.output, rng):
             grads = tape.gradients(column, create_graph=True, retain=True)
-            total = total + self.structure.inner_outputs(tape, grads, preconditioner)
+            total = total + inner(self.structure.outputs(tape, grads), preconditioner)
         return self.likelihood.log_prob(tape.f, y) - total / 2
 
     def gradient(
-        self, batches: Batches, preconditioner: Statistics, seeds: Callable[[int], int], S: int | None = None
+        self,
+        batches: Batches,
+        preconditioner: dict[str, Tensor],
+        seeds: Callable[[int], int],
+        S: int | None = None,
     ) -> list[Tensor]:
         """Return the gradient of the evidence in the widths, summed over batches.
 
@@ -218,7 +222,7 @@ class Laplace:
         seeds
             Seed of the noise of batch k.
         S
-            Views per input; the model's own unless told.
+            Views per input (default: the model's).
 
         Returns
         -------
@@ -232,22 +236,18 @@ class Laplace:
             total = [t + g for t, g in zip(total, grads, strict=True)]
         return total
 
-    def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Collected, float, float]:
-        # Apart from `fit`, so that a batch's activations are gone before the next batch comes.
+    def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Statistics, float, float]:
+        # Not inlined in `fit`, so that a batch's activations are freed before the next batch.
         rng = generator(seed, x.device)
         with torch.no_grad():
             views = self.model.views(x, rng, S)
         tape = record(self.model.net, views, S or self.model.samples, self.structure.layers)
         self.likelihood.check(tape.f, y)
         with torch.no_grad():
-            statistics = self._statistics(tape, y, rng)
+            columns = list(self.likelihood.columns(tape.f.detach(), y, self.output, rng))
+            statistics = self.structure.inputs(tape)
+            for k, column in enumerate(columns):
+                grads = tape.gradients(column, create_graph=False, retain=k + 1 < len(columns))
+                statistics = added(statistics, self.structure.outputs(tape, grads))
             squares = float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
             return statistics, float(self.likelihood.log_prob(tape.f, y)), squares
-
-    def _statistics(self, tape: Tape, y: Tensor, rng: torch.Generator) -> Collected:
-        columns = list(self.likelihood.columns(tape.f.detach(), y, self.output, rng))
-        total = self.structure.collect_inputs(tape)
-        for k, column in enumerate(columns):
-            grads = tape.gradients(column, create_graph=False, retain=k + 1 < len(columns))
-            total = added([total, self.structure.collect_outputs(tape, grads)])
-        return total

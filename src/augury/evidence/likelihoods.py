@@ -1,4 +1,4 @@
-"""What a likelihood is: log p(y | f), and columns of a square root of its curvature Lambda in the outputs.
+"""The two likelihoods, classes and Gaussian noise: log p(y | f), and columns of a root of its curvature Lambda.
 
     Lambda = -d^2 log p / df^2 = R R^T.     Categorical: R_c = sqrt(p_c) (e_c - p).     Gaussian: R = I / sigma.
 
@@ -9,10 +9,8 @@
 | label | e_y - p, y drawn from p | one column, the sampled Fisher; the draw hides part of the derivative |
 | ef | e_y - p, y the true label | one column, the empirical Fisher: cheap and biased |
 
-`mc` costs what `label` costs and has far less variance where p is nearly one-hot, because no column is ever left out.
+`mc` costs as much as `label` and has far less variance where p is nearly one-hot, because no column is ever left out.
 Gaussian columns are given for unit noise; `scale` carries sigma.
-
-The two likelihoods: classes, and numbers with Gaussian noise.
 """
 
 import math
@@ -34,7 +32,7 @@ class Likelihood(nn.Module, ABC):
 
     @abstractmethod
     def check(self, f: Tensor, y: Tensor) -> None:
-        """Raise unless these outputs and these labels or targets belong together."""
+        """Raise unless the shapes, types and labels of y fit the outputs f."""
 
     @abstractmethod
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."]) -> Float[Tensor, ""]:
@@ -54,21 +52,21 @@ class Likelihood(nn.Module, ABC):
 
     @abstractmethod
     def scale(self, output: str) -> Float[Tensor, ""]:
-        """Return what the unit-noise curvature is to be multiplied with."""
+        """Return the factor of the unit-noise curvature."""
 
     @abstractmethod
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
-        """Return the log-likelihood from what a pass over the data summed, differentiable in the noise."""
+        """Return the log-likelihood from the sums of a pass over the data, differentiable in the noise."""
 
     def span(self, f: Float[Tensor, "B C"]) -> Iterator[Float[Tensor, "B C"]]:
-        """Give orthonormal combinations q of columns with sum_q R q q^T R^T = R R^T, to first order in f too."""
+        """Yield orthonormal combinations q of columns with sum_q R q q^T R^T = R R^T, to first order in f too."""
         for c in range(f.shape[1]):
             yield torch.eye(f.shape[1]).to(f)[c].expand_as(f)
 
     def columns(
         self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."], output: str, rng: torch.Generator
     ) -> Iterator[Float[Tensor, "B C"]]:
-        """Give the columns of the chosen output curvature, one after the other."""
+        """Yield the columns of the chosen output curvature."""
         choose("output", output, OUTPUTS)
         if output == "ggn":
             for q in self.span(f.detach()):
@@ -84,7 +82,6 @@ class Categorical(Likelihood):
     """Classification: f are logits."""
 
     def check(self, f: Tensor, y: Tensor) -> None:
-        """Raise unless y holds one class per row of f."""
         if f.ndim != 2 or y.shape != f.shape[:1] or y.dtype != torch.int64:
             raise InputError(
                 f"classification needs outputs [batch, classes] and labels [batch] of type int64; got outputs "
@@ -98,7 +95,6 @@ class Categorical(Likelihood):
             )
 
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, ""]:
-        """Return log p(y | f), summed."""
         return -F.cross_entropy(f, y, reduction="sum")
 
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
@@ -108,7 +104,7 @@ class Categorical(Likelihood):
         return weighted - log_p.exp() * weighted.sum(1, keepdim=True)
 
     def span(self, f: Float[Tensor, "B C"]) -> Iterator[Float[Tensor, "B C"]]:
-        """Give one combination fewer than there are classes: R sends s = sqrt(p) to 0, because p sums to 1.
+        """Yield one combination fewer than there are classes: R sends s = sqrt(p) to 0, because p sums to 1.
 
         A reflection that takes s to the first axis takes the other axes to a basis of what is left:
         q_c = e_c - s_c (s + e_1) / (1 + s_1). As R s = 0, nothing is lost by holding q fixed when f moves.
@@ -126,15 +122,12 @@ class Categorical(Likelihood):
         return F.one_hot(y, f.shape[1]).to(f) - f.softmax(1)
 
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, " B"]:
-        """Draw labels."""
         return torch.multinomial(f.softmax(1), 1, generator=rng)[:, 0]
 
     def scale(self, output: str) -> Float[Tensor, ""]:
-        """Return 1: there is no noise to learn."""
         return torch.ones(())
 
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
-        """Return the log-likelihood itself."""
         return torch.tensor(log_likelihood, dtype=torch.float64)
 
 
@@ -148,7 +141,6 @@ class Gaussian(Likelihood):
         self.log_sigma2 = nn.Parameter(torch.tensor(float(sigma2)).log())
 
     def check(self, f: Tensor, y: Tensor) -> None:
-        """Raise unless y holds one number per entry of f."""
         if f.ndim != 2 or y.shape != f.shape:
             raise InputError(
                 f"regression needs outputs and targets of one shape [batch, numbers]; got outputs {list(f.shape)} and "
@@ -156,23 +148,16 @@ class Gaussian(Likelihood):
             )
 
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, ""]:
-        """Return log N(y; f, sigma^2 I), summed."""
-        log_sigma2 = self.log_sigma2.to(f)
-        return (
-            -((y - f).square().sum() / log_sigma2.exp() + f.numel() * (log_sigma2 + math.log(2 * math.pi)))
-            / 2
-        )
+        return _log_normal((y - f).square().sum(), f.numel(), self.log_sigma2.to(f))
 
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         """Return r itself: for unit noise Lambda is the identity."""
         return signs
 
     def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, "B C"]:
-        """Return y - f."""
         return y - f
 
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, "B C"]:
-        """Draw targets with unit noise."""
         return f + torch.randn(f.shape, generator=rng, device=rng.device).to(f)
 
     def scale(self, output: str) -> Float[Tensor, ""]:
@@ -180,9 +165,11 @@ class Gaussian(Likelihood):
         return (-self.log_sigma2 * (2 if output == "ef" else 1)).exp()
 
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
-        """Return the log-likelihood of the residuals at the noise of now."""
-        log_sigma2 = self.log_sigma2.double()
-        return -(residual / log_sigma2.exp() + numbers * (log_sigma2 + math.log(2 * math.pi))) / 2
+        return _log_normal(residual, numbers, self.log_sigma2.double())
+
+
+def _log_normal(squares: Tensor | float, numbers: int | float, log_sigma2: Tensor) -> Tensor:
+    return -(squares / log_sigma2.exp() + numbers * (log_sigma2 + math.log(2 * math.pi))) / 2
 
 
 LIKELIHOODS = {"classification": Categorical, "regression": Gaussian}

@@ -30,7 +30,15 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
-from augury.curvature.ntk import Exact, Kernel, Precisions, Reduced, Subset, log_det, refuse_dropout
+from augury.curvature.ntk import (
+    ExactKernel,
+    Kernel,
+    Precisions,
+    ReducedKernel,
+    Subset,
+    log_det,
+    refuse_dropout,
+)
 from augury.curvature.tape import record, refuse_batch_coupling
 from augury.evidence.likelihoods import Likelihood
 from augury.models.orbit import OrbitAverage
@@ -50,7 +58,7 @@ class NtkBound:
     likelihood
         Categorical or Gaussian.
     outputs_per_group
-        Columns m of the root of Lambda that a group looks at together; None for all of them.
+        Columns m of the root of Lambda that a group uses together; None for all of them.
     prior
         Prior precision shared by all ("scalar"), by a layer ("layer") or by a parameter tensor ("tensor").
     kernel
@@ -73,14 +81,14 @@ class NtkBound:
                 raise InputError(f"{what} must be at least 1; got {value}.")
         self.model, self.likelihood, self.outputs_per_group = model, likelihood, outputs_per_group
         self.precisions = Precisions(model.net, prior)
-        self.exact = Exact(model.net, self.precisions, chunk)
+        self.exact = ExactKernel(model.net, self.precisions, chunk)
         self.automatic = choose("kernel", kernel, KERNELS) == "auto"
         self.kernel: Kernel = self.exact if kernel == "exact" else self._reduced()
         self.C: int | None = None
 
     def _reduced(self) -> Kernel:
         try:
-            return Reduced(self.model.net, self.precisions)
+            return ReducedKernel(self.model.net, self.precisions)
         except InputError:
             if not self.automatic:
                 raise
@@ -88,12 +96,12 @@ class NtkBound:
 
     @property
     def n_delta(self) -> int:
-        """How many prior precisions there are."""
+        """Number of prior precisions."""
         return len(self.precisions.names)
 
     @property
     def delta_names(self) -> list[str]:
-        """What each prior precision belongs to."""
+        """The layer or parameter of each prior precision, or "all"."""
         return self.precisions.names
 
     def objective(
@@ -121,9 +129,9 @@ class NtkBound:
         seed
             Seed of the group's noise and of its subset of outputs.
         S
-            Views per input; the model's own unless told.
+            Views per input (default: the model's).
         graph
-            Whether eta shall have a gradient; without it, those in delta and in the noise cost half.
+            Whether eta needs a gradient; without it, those in delta and in the noise cost half.
 
         Returns
         -------
@@ -152,10 +160,10 @@ class NtkBound:
         seeds
             Seed of group k.
         S
-            Views per input; the model's own unless told.
+            Views per input (default: the model's).
         every_output
-            Whether each group visits a random partition of all outputs: then the value is never above the evidence.
-            Otherwise it sees one subset of them: C / m times cheaper, and the same in expectation where m divides C.
+            Whether each group uses a random partition of all outputs: then the value is never above the evidence.
+            Otherwise it uses one subset of them: C / m times cheaper, and the same in expectation where m divides C.
 
         Returns
         -------
@@ -182,7 +190,7 @@ class NtkBound:
         seeds
             Seed of group k.
         S
-            Views per input; the model's own unless told.
+            Views per input (default: the model's).
 
         Returns
         -------
@@ -217,14 +225,14 @@ class NtkBound:
         return self.likelihood.log_prob(f, y).double() - weight * torch.stack(log_dets).sum() / 2
 
     def _subsets(self, views: Tensor, S: int, rng: torch.Generator, every: bool) -> list[Subset]:
-        C = self.C or self._settle(views[:S], S)
+        C = self.C or self._inspect(views[:S], S)
         m = self.outputs_per_group or C
         shuffled = torch.randperm(C, generator=rng, device=rng.device)
         return list(shuffled.split(m)) if every else [shuffled[:m]]
 
-    def _settle(self, views: Tensor, S: int) -> int:
-        """Look at the first datum once: how many outputs there are, and whether every layer is seen."""
-        if isinstance(self.kernel, Reduced) and self.automatic:
+    def _inspect(self, views: Tensor, S: int) -> int:
+        """Return the number of outputs for the first datum, and check that the reduced kernel sees every layer."""
+        if isinstance(self.kernel, ReducedKernel) and self.automatic:
             try:
                 record(self.model.net, views, S, self.kernel.layers)
             except InputError:

@@ -1,4 +1,4 @@
-"""A Gaussian posterior over the weights of a linear output layer (paper B, section 3.7 and appendix A).
+"""A Gaussian posterior over the weights of a linear output layer, and its natural-gradient ascent (paper B, app. A).
 
     q(W_2) = prod_c N(w_c; mu_c, Sigma_c),   Sigma_c = L_c^T L_c,   L_c lower triangular,   p(w_c) = N(0, I / delta)
 
@@ -10,25 +10,6 @@ phi the outputs f = W_2 phi are Gaussian again (the local reparameterisation), e
     KL(q || p) = 1/2 sum_c [ delta (|L_c|_F^2 + |mu_c|^2) - F - F log delta - 2 sum_i log |L_c,ii| ],
 
 which is least, in delta, at delta = C F / sum_c (|L_c|_F^2 + |mu_c|^2).
-
-Natural-gradient ascent of the bound in a Gaussian posterior over output weights.
-
-In its natural parameters, the precisions P_c and P_c mu_c, the gradient of the bound is the difference between what the
-data ask for and what q is (Hoffman et al., 2013; Khan and Nielsen, 2018). With slope s and curvature k of the expected
-log-likelihood at the current q, and m the mean outputs, a step of size rho is
-
-    P_c       <-  (1 - rho) P_c      + rho (delta I + sum_n k_nc phi_n phi_n^T)
-    P_c mu_c  <-  (1 - rho) P_c mu_c + rho (          sum_n (s_nc + k_nc m_nc) phi_n).
-
-For Gaussian noise, rho = 1 is the exact posterior. No step can leave the cone of positive definite matrices. For
-classes rho = 1 is tried, and halved for as long as the bound would fall: at equal draws of the outputs, so that it can
-be told. From the posterior at slightly different widths one or two steps do. Adam on (mu, L), the paper's way, needs
-hundreds: the features of a kernel machine are highly correlated, which a natural gradient does not notice.
-
-The paper starts at the prior. Under a wide one nearly all draws of the outputs are saturated and have no curvature to
-go by. So q starts narrow, about zero outputs, where classes have most: its first step is a ridge regression.
-
-Cholesky factors that survive rounding, and fast inverses of triangles; both for batches of large matrices.
 """
 
 import math
@@ -44,19 +25,26 @@ from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical, Gaussian, Likelihood
 
 DRAWS = 8
-"""Draws of the outputs per input. The paper's one draw is of all weights together; these cost next to nothing."""
+"""Draws of the outputs per input: nearly free, where the paper draws all weights together once."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a batch says under q."""
+    """E log p(y | f) for f ~ N(m, diag v) on a batch, and what a natural gradient needs of it.
+
+    | | E log p(y given f) | slope = d/dm | curvature = -2 d/dv = -E d^2 log p / df^2 |
+    |---|---|---|---|
+    | Gaussian | closed form | (y - m) / sigma^2 | 1 / sigma^2 |
+    | categorical | mean over draws f = m + sqrt(v) z | E[e_y - p] | E[p (1 - p)] |
+
+    The curvature of the categorical comes from Price's theorem: never negative, whatever the draws, so that a step
+    along the natural gradient keeps every covariance positive definite.
+    """
 
     log_prob: Float[Tensor, ""]
-    """E log p(y | f), summed over the batch; differentiable in m and v."""
+    """Summed over the batch; differentiable in m and v."""
     slope: Float[Tensor, "B J"]
-    """Its derivative in m."""
     curvature: Float[Tensor, "B J"]
-    """Minus twice its derivative in v; not negative."""
 
 
 def expected_log_prob(
@@ -68,7 +56,7 @@ def expected_log_prob(
     draws: int = DRAWS,
     mix: Float[Tensor, "C J"] | None = None,
 ) -> Expected:
-    """Return E log p(y | f) for f ~ N(m, diag v), with its first derivatives."""
+    """Return E log p(y | f) for f ~ N(m, diag v); with `mix`, the logits are f mix^T."""
     likelihood.check(m if mix is None else m @ mix.mT, y)
     if isinstance(likelihood, Gaussian):
         precision = likelihood.scale("ggn").to(m)
@@ -89,12 +77,12 @@ def expected_log_prob(
 
 
 class OutputPosterior(nn.Module):
-    """q(W_2), and the prior that it is measured against."""
+    """q(W_2) and the prior precision delta."""
 
     mean: nn.Parameter
     """Means [C, F]: the weight of the layer itself."""
     scale: nn.Parameter
-    """Lower triangles L [C, F, F]; what stands above their diagonals is ignored."""
+    """Lower triangles L [C, F, F]; entries above their diagonals are ignored."""
 
     def __init__(self, layer: nn.Linear, delta: float = 1.0) -> None:
         super().__init__()
@@ -113,16 +101,14 @@ class OutputPosterior(nn.Module):
 
     @property
     def delta(self) -> Float[Tensor, ""]:
-        """Precision of the prior."""
         return self.get_buffer("log_delta").exp()
 
     def moments(self, phi: Float[Tensor, "B F"]) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B C"]]:
-        """Return mean and variance of every output."""
+        """Return the mean and variance of every output."""
         spread = torch.matmul(phi, self.scale.tril().mT)  # [C, B, F]: L_c phi
         return phi @ self.mean.mT, spread.square().sum(-1).mT
 
     def kl(self) -> Float[Tensor, ""]:
-        """Return KL(q || p)."""
         L = self.scale.tril()
         diagonal = L.diagonal(dim1=-2, dim2=-1)
         if not bool((diagonal != 0).all() and diagonal.isfinite().all()):
@@ -131,33 +117,52 @@ class OutputPosterior(nn.Module):
                 "or non-finite entry on the diagonal. Lower the learning rate, or take posterior='natural', which "
                 "keeps the precision above that of the prior."
             )
-        squares = L.square().sum() + self.mean.square().sum()
+        squares = self._squares()
         n, log_delta = self.mean.numel(), self.get_buffer("log_delta")
         return (log_delta.exp() * squares - n * (1 + log_delta)) / 2 - diagonal.abs().log().sum()
 
     @torch.no_grad()
     def fit_prior_(self) -> None:
-        """Set delta to the value that makes the bound greatest for this q."""
-        squares = self.scale.tril().square().sum() + self.mean.square().sum()
-        self.get_buffer("log_delta").copy_((self.mean.numel() / squares).log())
+        """Set delta to the value that maximises the bound for this q."""
+        self.get_buffer("log_delta").copy_((self.mean.numel() / self._squares()).log())
+
+    def _squares(self) -> Tensor:
+        return self.scale.tril().square().sum() + self.mean.square().sum()
 
     @torch.no_grad()
     def sample(self, rng: torch.Generator) -> Float[Tensor, "C F"]:
-        """Draw output weights."""
         z = torch.randn(self.mean.shape, generator=rng, device=rng.device).to(self.mean)
         return self.mean + (self.scale.tril().mT @ z[..., None])[..., 0]
 
 
 CHUNK = 500
-"""Rows of features at a time: bounds the memory of the weighted copies, one for each output."""
+"""Rows of features at a time: bounds the memory of their weighted copies, one per output."""
 NARROW = 1e-4
 """Standard deviation of the first q, in units of the prior's."""
+MIN_VARIANCE = 1e-12
+"""Smallest noise variance: a network that fits its targets exactly would make it zero."""
 SMALLEST = 1 / 32
-"""The least step that is tried: where it does not raise the bound, q is at its best up to rounding."""
+"""Smallest step tried: if it does not raise the bound, q is optimal up to rounding."""
 
 
 class NaturalAscent(nn.Module):
-    """Holds the natural parameters of q and moves them; `posterior` and its prior are kept in step."""
+    """Natural-gradient ascent of the bound in q; `posterior` and its prior follow the natural parameters.
+
+    In its natural parameters, the precisions P_c and P_c mu_c, the gradient of the bound is the difference between
+    their targets from the data and their values (Hoffman et al., 2013; Khan and Nielsen, 2018). With slope s and
+    curvature k of the expected log-likelihood at the current q, and m the mean outputs, a step of size rho is
+
+        P_c       <-  (1 - rho) P_c      + rho (delta I + sum_n k_nc phi_n phi_n^T)
+        P_c mu_c  <-  (1 - rho) P_c mu_c + rho (          sum_n (s_nc + k_nc m_nc) phi_n).
+
+    For Gaussian noise, rho = 1 is the exact posterior. No step can leave the cone of positive definite matrices. For
+    classes rho = 1 is tried, and halved for as long as the bound would fall, compared at equal draws of the outputs.
+    From the posterior at slightly different widths one or two steps suffice. Adam on (mu, L), as in the paper, needs
+    hundreds: the features of a kernel machine are highly correlated, to which a natural gradient is indifferent.
+
+    The paper starts at the prior. Under a wide one nearly all draws of the outputs are saturated and have no
+    curvature. So q starts narrow, about zero outputs, where classes have most: its first step is a ridge regression.
+    """
 
     def __init__(
         self,
@@ -181,13 +186,14 @@ class NaturalAscent(nn.Module):
     def climb(
         self, phi: Float[Tensor, "N F"], y: Shaped[Tensor, "N ..."], seed: int, steps: int, enough: float
     ) -> float:
-        """Move q up the bound of all the data."""
-        bound, asked, squares = self._ask(phi, y, seed)
+        """Take natural-gradient steps until one gains less than `enough` per datum, and return the bound."""
+        bound, targets, squares = self._targets(phi, y, seed)
         for _ in range(steps):
-            before, was, rho = self._copy(), bound, 1.0
+            before = {name: tensor.clone() for name, tensor in self.state_dict().items()}
+            was, rho = bound, 1.0
             while True:
-                self._move(asked, rho, squares / y.numel())
-                bound, new_asked, new_squares = self._ask(phi, y, seed)
+                self._move(targets, rho, squares / y.numel())
+                bound, new_targets, new_squares = self._targets(phi, y, seed)
                 if bound >= was or rho <= SMALLEST:
                     break
                 self.load_state_dict(before)
@@ -195,13 +201,13 @@ class NaturalAscent(nn.Module):
             if bound < was:
                 self.load_state_dict(before)
                 return was
-            asked, squares = new_asked, new_squares
+            targets, squares = new_targets, new_squares
             if bound - was < enough * len(phi):
                 break
         return bound
 
-    def _ask(self, phi: Tensor, y: Tensor, seed: int) -> tuple[float, tuple[Tensor, Tensor], float]:
-        """Return the bound, what the data ask the natural parameters to be, and the expected squared residual."""
+    def _targets(self, phi: Tensor, y: Tensor, seed: int) -> tuple[float, tuple[Tensor, Tensor], float]:
+        """Return the bound, the targets of the natural parameters, and the expected squared residual."""
         posterior, rng, total, squares = self.posterior, generator(seed, phi.device), 0.0, 0.0
         precision = torch.zeros_like(self.get_buffer("precision"))
         precision.diagonal(dim1=-2, dim2=-1).add_(posterior.delta)
@@ -217,34 +223,27 @@ class NaturalAscent(nn.Module):
                 squares += float((labels - m).square().sum() + v.sum())
         return total - float(posterior.kl()), (precision, linear), squares
 
-    def _move(self, asked: tuple[Tensor, Tensor], rho: float, variance: float) -> None:
+    def _move(self, targets: tuple[Tensor, Tensor], rho: float, variance: float) -> None:
         posterior, precision, linear = self.posterior, self.get_buffer("precision"), self.get_buffer("linear")
-        precision.lerp_(asked[0], rho)
-        linear.lerp_(asked[1], rho)
+        precision.lerp_(targets[0], rho)
+        linear.lerp_(targets[1], rho)
         L = inverse_triangular(cholesky(precision))
         posterior.scale.copy_(L)
         posterior.mean.copy_((L.mT @ (L @ linear[..., None]))[..., 0])
         if self.fit_prior:
             posterior.fit_prior_()
             if isinstance(self.likelihood, Gaussian):
-                self.likelihood.log_sigma2.fill_(math.log(max(variance, TINY)))
-
-    def _copy(self) -> dict[str, Tensor]:
-        return {name: tensor.clone() for name, tensor in self.state_dict().items()}
-
-
-TINY = 1e-12
-"""Least noise variance: a network that fits its targets exactly would make it zero."""
+                self.likelihood.log_sigma2.fill_(math.log(max(variance, MIN_VARIANCE)))
 
 
 JITTER = 1e-6
-"""What is added to the diagonal of a matrix that rounding has made indefinite, as a share of its mean."""
+"""Added to the diagonal of a matrix that rounding has made indefinite, as a share of its mean."""
 _SMALL = 64
 """Triangles up to this size are inverted by substitution, larger ones by their blocks."""
 
 
 def cholesky(A: Float[Tensor, "C n n"]) -> Float[Tensor, "C n n"]:
-    """Return Cholesky factors. Where float32 has rounded a matrix to an indefinite one, a little is added to it."""
+    """Return Cholesky factors, with jitter where float32 has rounded a matrix to an indefinite one."""
     R, failed = torch.linalg.cholesky_ex(A)
     if failed.any():
         more = JITTER * A.diagonal(dim1=-2, dim2=-1).mean(-1) * (failed > 0)

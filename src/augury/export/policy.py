@@ -132,6 +132,26 @@ class Policy(Record):
             ratio = _side(self.kind, input_shape) / _side(self.kind, self.input_shape)
         return {n: w.value * (ratio if w.unit in ("px", "samples") else 1.0) for n, w in self.widths.items()}
 
+    def settings(self, kind: str, input_shape: Sequence[int]) -> dict[str, Any]:
+        """Return the settings of `augury.learn` that take the policy as given for data of a kind and shape.
+
+        Parameters
+        ----------
+        kind
+            Kind of the data.
+        input_shape
+            Shape of one input.
+
+        Returns
+        -------
+        dict
+            Generators, widths and sampling.
+        """
+        if kind != self.kind:
+            raise InputError(f"the policy is for data of kind '{self.kind}'; these are of kind '{kind}'.")
+        widths = self.widths_for(input_shape)
+        return {"generators": tuple(widths), "widths": widths, "sampling": self.sampling}
+
     def transform(self, input_shape: Sequence[int] | None = None) -> "Transform":
         """Return the distribution itself.
 

@@ -6,7 +6,7 @@ they are: widths that are large there too say nothing about the planting.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,21 +117,31 @@ def recover(
     data: Dataset,
     what: str | None = None,
     *,
+    images: int | None = None,
+    seconds: float | None = None,
     control: bool = False,
-    callbacks: Callable[[], Sequence[Progress]] = tuple,
+    callbacks: Progress | Sequence[Progress] = (),
     **asked: Any,
 ) -> Recovery:
-    """Plant, learn, and judge."""
+    """Plant, learn, and compare; at most `images` examples, and epochs that fit into `seconds` if none are given."""
+    if any(data.planted.values()):
+        raise InputError(
+            f"these data carry a planted truth already ({', '.join(data.planted)}); give plain data."
+        )
+    if images is not None and len(data.x_train) > images:
+        data = data.subset(images, asked.get("seed", 0))
     planted = plant(data, what, asked.get("seed", 0))
+    if seconds is not None and "epochs" not in asked:
+        asked["epochs"] = epochs_within(planted, seconds, 2 if control else 1, **asked)
     truth = {name: value for name, value in planted.planted.items() if data.planted.get(name) != value}
-    found = learn(planted, callbacks=callbacks(), **asked)
+    found = learn(planted, callbacks=callbacks, **asked)
     missing = sorted(set(truth) - set(found.invariance.widths))
     if missing:
         raise InputError(
             f"{missing[0]} was planted and must be among what is learned; got {', '.join(found.invariance.widths)}. "
             f"Add it to the generators."
         )
-    beside = learn(data, callbacks=callbacks(), **asked).invariance if control else None
+    beside = learn(data, callbacks=callbacks, **asked).invariance if control else None
     verdict, why, advice = judge(truth, found.invariance.widths, beside.widths if beside else None)
     return Recovery(
         truth, found.invariance.widths, None if beside is None else beside.widths, verdict, why, advice,

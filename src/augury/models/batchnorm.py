@@ -1,10 +1,8 @@
-"""Batch normalisation out, group normalisation in.
+"""What to do about batch normalisation: swap it for group normalisation, or use its running statistics.
 
 Batch normalisation couples the samples of a batch: the output for one input depends on the others, so there
-is no Jacobian per input, nor the curvature that the evidence needs. Group normalisation (Wu and He,
-2018) normalises every input by itself, over groups of its own channels and all positions.
-
-A network in evaluation mode for a while: no dropout, running statistics where that was asked for.
+is no Jacobian per input, nor the curvature that the evidence needs. Group normalisation (Wu and He, 2018)
+normalises every input by itself, over groups of its own channels and all positions.
 """
 
 import copy
@@ -17,25 +15,22 @@ from augury.core.errors import InputError, choose
 
 BatchNorm = nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d | nn.SyncBatchNorm
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
-MOST_GROUPS = 32
-FEWEST_CHANNELS = 4
+MAX_GROUPS = 32
+MIN_CHANNELS = 4
 
 
 def groups_for(channels: int) -> int:
-    """Return how many groups to normalise in: as many as divide the channels, up to 32, of four or more each.
-
-    Four, because one or two numbers normalised among themselves say nothing any more (think of [B, C]); fewer
-    than eight channels are one group.
-    """
-    most = max(1, min(MOST_GROUPS, channels // FEWEST_CHANNELS))
+    """Return the largest number of groups that divides the channels, up to 32, with four or more channels each."""
+    # Four, because one or two numbers normalised among themselves carry no information (think of [B, C]).
+    most = max(1, min(MAX_GROUPS, channels // MIN_CHANNELS))
     return next(groups for groups in range(most, 0, -1) if channels % groups == 0)
 
 
 def swap_batchnorm(model: nn.Module) -> nn.Module:
-    """Return a copy of a model with every BatchNorm exchanged for a GroupNorm.
+    """Return a copy of a model with every BatchNorm replaced by a GroupNorm.
 
     Scale, shift and eps are kept (and their dtype, device and whether they train); running statistics are
-    dropped. A trained model needs some training afterwards: its activations are scaled in another way.
+    dropped. A trained model needs some training afterwards: its activations are scaled differently.
 
     Parameters
     ----------
@@ -45,11 +40,14 @@ def swap_batchnorm(model: nn.Module) -> nn.Module:
     Returns
     -------
     nn.Module
-        The copy. A layer that stood at several places still does.
+        The copy. A layer used in several places still is.
     """
     for path, module in model.named_modules():
-        if isinstance(module, BATCH_NORMS):
-            _check(module, path or "the model")
+        if isinstance(module, nn.BatchNorm1d) and module.num_features == 1:
+            raise InputError(
+                f"{path or 'the model'} normalises a single feature, which GroupNorm would turn into 0. "
+                f"Replace that layer."
+            )
     swapped = copy.deepcopy(model)
     if isinstance(swapped, BATCH_NORMS):
         return _group_norm(swapped)
@@ -61,13 +59,6 @@ def swap_batchnorm(model: nn.Module) -> nn.Module:
             parent, _, name = path.rpartition(".")
             setattr(swapped.get_submodule(parent), name, done[id(module)])
     return swapped
-
-
-def _check(norm: BatchNorm, path: str) -> None:
-    if norm.num_features == 1 and isinstance(norm, nn.BatchNorm1d):
-        raise InputError(
-            f"{path} normalises a single feature, which GroupNorm would turn into 0. Replace that layer."
-        )
 
 
 def _group_norm(norm: BatchNorm) -> nn.GroupNorm:
@@ -83,7 +74,7 @@ BATCHNORM = ("refuse", "evaluate")
 
 @contextmanager
 def evaluating(net: nn.Module, batchnorm: str = "refuse") -> Iterator[None]:
-    """Put the network in evaluation mode, and back as it was."""
+    """Put the network in evaluation mode for a while; BatchNorm in training mode only with "evaluate"."""
     choose("batchnorm", batchnorm, BATCHNORM)
     coupled = [
         n for n, m in net.named_modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training
@@ -91,7 +82,7 @@ def evaluating(net: nn.Module, batchnorm: str = "refuse") -> Iterator[None]:
     if coupled and batchnorm == "refuse":
         raise InputError(
             f"layer '{coupled[0]}' (BatchNorm) couples the samples of a batch, so the evidence is not a sum over "
-            f"data. Say batchnorm='evaluate' to use its running statistics, or exchange it for GroupNorm: "
+            f"data. Use its running statistics (batchnorm='evaluate'), or replace it by GroupNorm: "
             f"augury.swap_batchnorm(net)."
         )
     modes = {module: module.training for module in net.modules()}

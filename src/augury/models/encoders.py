@@ -1,7 +1,7 @@
-"""Encoders for a `HyperExtractor`: paper C's single convolution, and the residual networks of He et al. (2016).
+"""Encoders for a `HyperExtractor`: paper C's single convolution, and residual networks (He et al., 2016).
 
 Below 96 pixels the stem of a ResNet is a 3 x 3 convolution of stride 1 without pooling, as is usual for small images.
-The first weights of convolutions do not matter here (an extractor generates them), so they are left as He would.
+The initial weights of convolutions do not matter in an extractor, which generates them.
 """
 
 import torch
@@ -17,13 +17,13 @@ LARGE = 96
 def conv(
     n_in: int, n_out: int, kernel: int, rng: torch.Generator, stride: int = 1, padding: int = 0
 ) -> nn.Conv2d:
-    """Return a convolution without bias, filled by He's rule."""
+    """Return a convolution without bias, initialised by He's rule."""
     layer = bare(nn.Conv2d, n_in, n_out, kernel, stride=stride, padding=padding, bias=False)
     he_normal_(layer.weight, rng)
     return layer
 
 
-class Shallow(nn.Sequential):
+class SingleConvolution(nn.Sequential):
     """Paper C's extractor of the synthetic experiments."""
 
     def __init__(self, channels: int, rng: torch.Generator, filters: int = 16) -> None:
@@ -45,7 +45,6 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        """Return the block's output."""
         h = torch.relu(self.norm1(self.conv1(x)))
         return torch.relu(self.shortcut(x) + self.norm2(self.conv2(h)))
 

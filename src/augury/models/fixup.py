@@ -1,20 +1,15 @@
-"""The residual blocks of Fixup networks: activation last (ResNet) and activation first (Wide ResNet).
+"""Residual networks without normalisation, as paper A uses them: Fixup (Zhang, Dauphin and Ma, 2019).
 
-Both add `scale * conv2(...conv1(...))` to a shortcut, with a learnable scalar added before every convolution
-and every activation. `conv2` starts at 0, so a block starts as its shortcut.
-
-Residual networks without normalisation, as paper A uses them: Fixup (Zhang, Dauphin and Ma, 2019).
-
-Batch normalisation couples the samples of a batch; then no Jacobian belongs to one input. Fixup does without:
+Batch normalisation couples the samples of a batch; then no Jacobian belongs to one input. Fixup replaces it:
 
 - the last convolution of every residual branch and the last linear layer start at 0: the network begins as
-  its shortcuts, however deep it is;
+  its shortcuts, at any depth;
 - the first convolution of a branch starts at He's scale times L^(-1/2), L branches in all (for m layers in a
   branch L^(-1 / (2m - 2)); here m = 2), so that a step moves the outputs no further in deeper networks;
 - a learnable scalar is added before every convolution, linear layer and activation (not before the first
   convolution, which sees the image), and one multiplies every branch.
 
-So each branch carries four biases and one scale, the network two biases more. A ResNet of depth 6n + 2 whose
+So each branch has four biases and one scale, and the network two more biases. A ResNet of depth 6n + 2 whose
 shortcuts have no weights counts 18,995 (width 8) and 74,827 (width 16) for CIFAR-10; Wide ResNet 16-4 (depth
 6n + 4, activation first, 1 x 1 convolutions where the shape changes) counts 2,745,306: paper A's figures.
 """
@@ -29,16 +24,15 @@ from torch import Tensor, nn
 
 from augury.core.errors import InputError
 from augury.core.scalars import ScalarBias, ScalarScale
-from augury.models.layers import bare, he_normal_, zeros_
+from augury.models.layers import bare, he_normal_
 
 
 def conv3(n_in: int, n_out: int, stride: int = 1) -> nn.Conv2d:
-    """Return a 3 x 3 convolution without bias, to be filled."""
     return bare(nn.Conv2d, n_in, n_out, 3, stride=stride, padding=1, bias=False)
 
 
 class Branch(nn.Module, ABC):
-    """What both blocks have: two convolutions, four scalar biases, one scale; zero at the start."""
+    """The residual branch of both blocks: two convolutions, four scalar biases, one scale; zero at the start."""
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
@@ -48,25 +42,23 @@ class Branch(nn.Module, ABC):
         self.conv1, self.conv2 = conv3(n_in, n_out, stride), conv3(n_out, n_out)
 
     def initialise(self, rng: torch.Generator, branches: int) -> None:
-        """Fill the weights by Fixup's rule for a network of so many branches."""
+        """Initialise the weights by Fixup's rule for a network of so many branches."""
         he_normal_(self.conv1.weight, rng, branches**-0.5)
-        zeros_(self.conv2)
+        nn.init.zeros_(self.conv2.weight)
 
     @abstractmethod
     def branch(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        """Return what is added to the shortcut."""
+        """Return the term added to the shortcut."""
 
 
 class FixupBlock(Branch):
     """relu(shortcut(x) + branch(x)); the shortcut drops every other pixel and pads channels with zeros."""
 
     def branch(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        """Return what is added to the shortcut."""
         h = torch.relu(self.bias2(self.conv1(self.bias1(x))))
         return self.bias4(self.scale(self.conv2(self.bias3(h))))
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        """Return the block's output."""
         shortcut = x[:, :, :: self.stride, :: self.stride]
         if self.n_out > self.n_in:
             shortcut = F.pad(shortcut, (0, 0, 0, 0, 0, self.n_out - self.n_in))
@@ -74,10 +66,7 @@ class FixupBlock(Branch):
 
 
 class WideFixupBlock(Branch):
-    """shortcut(x) + branch(x), activation first.
-
-    The shortcut is the identity, or a 1 x 1 convolution where the shape changes.
-    """
+    """shortcut(x) + branch(x), activation first; the shortcut is a 1 x 1 convolution where the shape changes."""
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__(n_in, n_out, stride)
@@ -85,18 +74,15 @@ class WideFixupBlock(Branch):
         self.shortcut = None if same else bare(nn.Conv2d, n_in, n_out, 1, stride=stride, bias=False)
 
     def initialise(self, rng: torch.Generator, branches: int) -> None:
-        """Fill the weights by Fixup's rule for a network of so many branches."""
         super().initialise(rng, branches)
         if self.shortcut is not None:
             he_normal_(self.shortcut.weight, rng)
 
     def branch(self, a: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        """Return what is added to the shortcut."""
         h = torch.relu(self.bias3(self.conv1(self.bias2(a))))
         return self.scale(self.conv2(self.bias4(h)))
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        """Return the block's output."""
         a = torch.relu(self.bias1(x))
         return (x if self.shortcut is None else self.shortcut(a)) + self.branch(a)
 
@@ -110,11 +96,10 @@ def _blocks_per_stage(depth: int, rest: int) -> int:
     return blocks
 
 
-class _Stages(nn.Module, ABC):
+class _Stages(nn.Module):
     """Stem, three stages of blocks (each later one at half the side), mean over positions, linear layer."""
 
     block: type[Branch]
-    """The kind of block; subclasses set it."""
 
     def __init__(self, channels: int, n_outputs: int, widths: tuple[int, int, int, int], blocks: int) -> None:
         super().__init__()
@@ -128,16 +113,12 @@ class _Stages(nn.Module, ABC):
         self.linear = bare(nn.Linear, widths[-1], n_outputs)
 
     def initialise(self, rng: torch.Generator) -> None:
-        """Fill all weights by Fixup's rule."""
         he_normal_(self.stem.weight, rng)
         branches = [block for block in self.stages if isinstance(block, Branch)]
         for branch in branches:
             branch.initialise(rng, len(branches))
-        zeros_(self.linear)
-
-    @abstractmethod
-    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
-        """Return the outputs of every image."""
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
 
 
 class FixupResNet(_Stages):
@@ -153,7 +134,6 @@ class FixupResNet(_Stages):
         self.initialise(rng)
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
-        """Return the outputs of every image."""
         h = self.stages(torch.relu(self.bias1(self.stem(x))))
         return self.linear(self.bias2(h.mean((2, 3))))
 
@@ -171,6 +151,5 @@ class FixupWideResNet(_Stages):
         self.initialise(rng)
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
-        """Return the outputs of every image."""
         h = torch.relu(self.bias1(self.stages(self.stem(x))))
         return self.linear(self.bias2(h.mean((2, 3))))

@@ -3,8 +3,8 @@
     y = (x - mean) / sqrt(var + eps) * weight + bias
 
 Running averages belong to one set of weights; here every descriptor has its own, and averages over several of them
-mislead (they fit none). So the statistics are always taken at the weights at hand: of the batch itself, or of
-reference inputs that pass through the same network just before, differentiable in its weights either way.
+fit none. So the statistics are always taken at the current weights: of the batch itself, or of reference inputs that
+pass through the same network just before, differentiable in its weights either way.
 """
 
 from collections.abc import Iterator
@@ -17,25 +17,22 @@ from torch import Tensor, nn
 
 from augury.models.batchnorm import BATCH_NORMS, BatchNorm
 
-Moments = tuple[Tensor, Tensor]
-"""Mean and variance of every channel."""
-
 
 class MomentNorm(nn.Module):
-    """A BatchNorm without running averages, which can also note its moments or be given others'."""
+    """A BatchNorm without running averages that can record its moments and keep to them."""
 
     def __init__(self, norm: BatchNorm) -> None:
         super().__init__()
         self.kind, self.channels, self.eps = type(norm), norm.num_features, norm.eps
         self.weight, self.bias = norm.weight, norm.bias
-        self.noting = False
-        self.moments: Moments | None = None
+        self.recording = False
+        self.moments: tuple[Tensor, Tensor] | None = None
 
     def forward(self, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B C ..."]:
-        """Normalise by the moments that were given, else by those of the batch."""
-        if self.moments is None and not self.noting:
+        """Normalise by the recorded moments, else by those of the batch."""
+        if self.moments is None and not self.recording:
             return F.batch_norm(x, None, None, self.weight, self.bias, True, 0.0, self.eps)
-        if self.noting:
+        if self.recording:
             var, mean = torch.var_mean(x, [0, *range(2, x.ndim)], correction=0)
             self.moments = mean, var
         assert self.moments is not None
@@ -47,7 +44,7 @@ class MomentNorm(nn.Module):
         return x * scale.view(shape) + shift.view(shape)
 
     def plain(self) -> nn.Module:
-        """Return an ordinary BatchNorm with the moments of now, or one that keeps to the batch where there are none."""
+        """Return an ordinary BatchNorm with the recorded moments, or with the batch's if there are none."""
         fixed = self.moments is not None
         norm = self.kind(self.channels, self.eps, affine=self.weight is not None, track_running_stats=fixed)
         if self.weight is not None:
@@ -58,7 +55,7 @@ class MomentNorm(nn.Module):
 
 
 def swap_in(encoder: nn.Module) -> list[MomentNorm]:
-    """Exchange every BatchNorm of a module, in place."""
+    """Replace every BatchNorm of a module, in place."""
     for path, module in list(encoder.named_modules()):
         if isinstance(module, BATCH_NORMS):
             parent, _, name = path.rpartition(".")
@@ -67,7 +64,7 @@ def swap_in(encoder: nn.Module) -> list[MomentNorm]:
 
 
 def swap_out(encoder: nn.Module) -> None:
-    """Exchange every `MomentNorm` of a module for an ordinary BatchNorm, in place."""
+    """Replace every `MomentNorm` of a module by an ordinary BatchNorm, in place."""
     for path, module in list(encoder.named_modules()):
         if isinstance(module, MomentNorm):
             parent, _, name = path.rpartition(".")
@@ -75,18 +72,18 @@ def swap_out(encoder: nn.Module) -> None:
 
 
 @contextmanager
-def noting(norms: list[MomentNorm]) -> Iterator[None]:
-    """Note the moments of all that passes through; afterwards they hold until `forget`."""
+def recording(norms: list[MomentNorm]) -> Iterator[None]:
+    """Record the moments of what passes through; they hold until `forget`."""
     for norm in norms:
-        norm.noting = True
+        norm.recording = True
     try:
         yield
     finally:
         for norm in norms:
-            norm.noting = False
+            norm.recording = False
 
 
 def forget(norms: list[MomentNorm]) -> None:
-    """Return to the statistics of the batch at hand."""
+    """Return to the statistics of each batch."""
     for norm in norms:
         norm.moments = None

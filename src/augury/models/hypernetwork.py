@@ -1,22 +1,11 @@
-"""The generator of weights (paper C, appendix B): a first layer for all, an output layer for each convolution.
-
-    h = tanh(i w1 + b1),    theta_l = h w2_l + b2_l
-
-With a single convolution this is the paper's two-layer network (d_h = 40); for a ResNet-18 it takes d_h = 64. The paper
-leaves the activation open; tanh makes the weights a smooth function of the descriptor, which is to be learned by
-gradients. At the start every theta_l has the variance that suits a ReLU layer (He et al., 2015), half of it from b2_l
-(shared by all descriptors) and half from h w2_l.
-
-What a `HyperExtractor` does to an encoder when it is made: look at it, and take its convolutions' weights out.
-
-A feature extractor for every invariance: the weights of its convolutions are generated from a descriptor (paper C).
+"""A feature extractor for every invariance: the weights of its convolutions are generated from a descriptor (paper C).
 
     features = f(x; theta(i)),    i in [0, 1]^K: 1 for invariance to a group of transformations, 0 for sensitivity
 
 Weights are generated once per batch and descriptor, never per input; those of many descriptors in one product.
-Whatever is not a convolution's weight (scales and shifts of norms, biases, linear layers) is shared by all descriptors.
+All other parameters (scales and shifts of norms, biases, linear layers) are shared by all descriptors.
 
-Batch normalisation takes its statistics at the descriptor at hand: of the batch, or, after `calibrate`, of reference
+Batch normalisation takes its statistics at the current descriptor: of the batch, or, after `calibrate`, of reference
 inputs, so that an input's features no longer depend on its neighbours. For a new task calibrate on its training inputs.
 """
 
@@ -31,108 +20,16 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from augury.core.errors import InputError, choose
-from augury.models.hyper_norm import forget, noting, swap_in, swap_out
+from augury.models.hyper_norm import forget, recording, swap_in, swap_out
 from augury.models.layers import seeded
 from augury.models.networks import ENCODERS, build_encoder
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
-
-
-class WeightGenerator(nn.Module):
-    """From descriptors to the weights of several layers, all descriptors at once."""
-
-    def __init__(
-        self,
-        K: int,
-        shapes: Mapping[str, tuple[int, ...]],
-        rng: torch.Generator,
-        d_h: int = 40,
-        activation: str = "tanh",
-    ) -> None:
-        super().__init__()
-        self.shapes = dict(shapes)
-        self.activation = choose("activation", activation, ACTIVATIONS)
-        self.first = seeded(nn.Linear, K, d_h, rng=rng)
-        corners = (
-            torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * K).view(-1, K)
-            if K <= 10
-            else torch.rand(1024, K, generator=rng).round()
-        )
-        with torch.no_grad():
-            power = float(self.hidden(corners).square().sum(1).mean())
-        self.w2, self.b2 = nn.ParameterList(), nn.ParameterList()
-        for shape in self.shapes.values():
-            n, spread = math.prod(shape), math.sqrt(2 / math.prod(shape[1:]))
-            self.w2.append(_normal((d_h, n), spread * math.sqrt(0.5 / max(power, 1e-6)), rng))
-            self.b2.append(_normal((n,), spread * math.sqrt(0.5), rng))
-
-    def hidden(self, i: Float[Tensor, "M K"]) -> Float[Tensor, "M d_h"]:
-        """Return h."""
-        h: Tensor = ACTIVATIONS[self.activation](self.first(i))
-        return h
-
-    def forward(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
-        """Return the weights of every layer for every descriptor."""
-        h = self.hidden(i)
-        pairs = zip(self.shapes.items(), self.w2, self.b2, strict=True)
-        return {name: (h @ w2 + b2).view(-1, *shape) for (name, shape), w2, b2 in pairs}
-
-
-def _normal(shape: tuple[int, ...], spread: float, rng: torch.Generator) -> nn.Parameter:
-    return nn.Parameter(torch.randn(shape, generator=rng, device=rng.device) * spread)
-
-
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-
-
-def group_names(groups: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the invariance groups, or raise unless there are some and all differ."""
-    names = tuple(groups)
-    if not names or len(set(names)) < len(names) or not all(names):
-        raise InputError(
-            f"an extractor needs at least one invariance group, each with a name of its own; got {list(names)}."
-        )
-    return names
-
-
-def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """Return the number of features, by a look at two inputs of zeros."""
-    was_training = encoder.training
-    like = next(encoder.parameters(), torch.zeros(()))
-    zeros = like.new_zeros(2, *input_shape)
-    try:
-        with torch.no_grad():
-            out = encoder.eval()(zeros)
-    except RuntimeError as error:
-        raise InputError(
-            f"the encoder cannot take inputs of shape {list(input_shape)}: {str(error).splitlines()[0]}."
-        ) from error
-    finally:
-        encoder.train(was_training)
-    if out.ndim != 2 or len(out) != 2:
-        raise InputError(
-            f"an encoder must give one row of features per input, [n, d]; for 2 inputs it gave {list(out.shape)}."
-        )
-    return int(out.shape[1])
-
-
-def vacate(encoder: nn.Module) -> dict[str, tuple[int, ...]]:
-    """Take the weights out of every convolution, in place, leaving places to be filled."""
-    shapes = {}
-    for path, layer in encoder.named_modules():
-        if isinstance(layer, CONVOLUTIONS):
-            shapes[f"{path}.weight" if path else "weight"] = tuple(layer.weight.shape)
-            del layer._parameters["weight"]
-            layer.register_buffer("weight", torch.empty(0), persistent=False)
-    if not shapes:
-        raise InputError("an encoder must have convolutions, whose weights are to be generated; it has none.")
-    return shapes
-
-
 CUSTOM = "custom"
-"""What a user's own encoder is called."""
+"""Name of a user's own encoder."""
 D_H = 64
-"""Hidden units for it, unless told."""
+"""Hidden units of its generator (default)."""
 
 
 class HyperExtractor(nn.Module):
@@ -141,16 +38,16 @@ class HyperExtractor(nn.Module):
     Parameters
     ----------
     encoder
-        A key of `augury.models.encoders.ENCODERS`, or a module [n, *input_shape] -> [n, d] with convolutions of your
-        own, which is copied.
+        A key of `augury.models.networks.ENCODERS`, or your own module [n, *input_shape] -> [n, d] with convolutions,
+        which is copied.
     groups
         Names of the K invariance groups, in the order of the descriptor.
     input_shape
         Shape of one input.
     rng
-        Where the generator's first weights come from.
+        Draws the generator's initial weights.
     d_h
-        Hidden units of the generator: 40 for one convolution and 64 for a ResNet, unless told (paper C).
+        Hidden units of the generator (default: 40 for one convolution and 64 for a ResNet, as in paper C).
     activation
         Of the hidden units: "tanh" or "relu".
     """
@@ -180,7 +77,7 @@ class HyperExtractor(nn.Module):
 
     @property
     def K(self) -> int:
-        """How many invariance groups there are."""
+        """Number of invariance groups."""
         return len(self.groups)
 
     def forward(self, x: Float[Tensor, "n ..."], i: Float[Tensor, " K"]) -> Float[Tensor, "n d"]:
@@ -191,38 +88,18 @@ class HyperExtractor(nn.Module):
         x
             Inputs.
         i
-            The descriptor; `descriptor` checks one that a user gave.
+            The descriptor; `descriptor` checks one from outside.
 
         Returns
         -------
         Tensor
-            Their features.
+            The features.
         """
         weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
-        return self.encode(x, weights)
-
-    def many(self, x: Float[Tensor, "n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
-        """Return the features of the same inputs at several descriptors.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        i
-            The descriptors.
-
-        Returns
-        -------
-        Tensor
-            Features at each.
-        """
-        return self._passes([x] * len(i), i)
+        return self._encode(x, weights)
 
     def each(self, x: Float[Tensor, "M n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
-        """Return the features of inputs of its own for every descriptor.
-
-        The weights come out of one product. The passes follow one another: a grouped convolution over all of
-        them was twice as slow on a CPU.
+        """Return the features at several descriptors, each with its own inputs.
 
         Parameters
         ----------
@@ -236,12 +113,10 @@ class HyperExtractor(nn.Module):
         Tensor
             Features at each.
         """
-        return self._passes(list(x), i)
-
-    def _passes(self, xs: list[Tensor], i: Tensor) -> Tensor:
         weights = self.generate(i)
+        # One pass after the other: a grouped convolution over all of them was twice as slow on a CPU.
         shares = [{name: theta[m] for name, theta in weights.items()} for m in range(len(i))]
-        return torch.stack([self.encode(x, share) for x, share in zip(xs, shares, strict=True)])
+        return torch.stack([self._encode(x_m, share) for x_m, share in zip(x, shares, strict=True)])
 
     def generate(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
         """Return the convolutions' weights at several descriptors.
@@ -262,24 +137,11 @@ class HyperExtractor(nn.Module):
             )
         return self.weights(i)
 
-    def encode(self, x: Float[Tensor, "n ..."], weights: Mapping[str, Tensor]) -> Float[Tensor, "n d"]:
-        """Return the features with given weights in the convolutions.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        weights
-            Weights [out, in, ...] by name: one descriptor's share of `generate`.
-
-        Returns
-        -------
-        Tensor
-            The features.
-        """
+    def _encode(self, x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
+        """Return the features with given weights in the convolutions: one descriptor's share of `generate`."""
         try:
-            if self.norms and self.reference is not None and x is not self.reference:
-                self._note(weights, self.reference)
+            if x is not self.reference:
+                self._record_moments(weights)
             return self._run(x, weights)
         finally:
             forget(self.norms)
@@ -290,26 +152,27 @@ class HyperExtractor(nn.Module):
         features: Tensor = functional_call(self.encoder, dict(weights), (x,))
         return features
 
-    def _note(self, weights: Mapping[str, Tensor], reference: Tensor) -> None:
-        with noting(self.norms):
-            self._run(reference, weights)
+    def _record_moments(self, weights: Mapping[str, Tensor]) -> None:
+        if self.norms and self.reference is not None:
+            with recording(self.norms):
+                self._run(self.reference, weights)
 
     def calibrate(self, x: Float[Tensor, "n ..."] | None) -> None:
-        """Let batch normalisation take its statistics from these inputs, at whatever descriptor.
+        """Take the statistics of batch normalisation from these inputs, at every descriptor.
 
-        They pass through the network before every batch (not before their own: give the same tensor to train on
-        them). To go over many inputs at one descriptor, `materialise`: that costs one such pass in all.
+        They pass through the network before every batch (not before their own: pass the same tensor to train on
+        them). For many inputs at one descriptor use `materialise`, which costs one such pass in all.
 
         Parameters
         ----------
         x
-            Reference inputs, such as the training inputs of a new task; None to return to each batch's own.
+            Reference inputs, such as the training inputs of a new task; None to return to the statistics of each batch.
         """
         self.reference = x
 
     @torch.no_grad()
     def materialise(self, i: Float[Tensor, " K"]) -> nn.Module:
-        """Return an ordinary network with the weights of one descriptor: same features, nothing generated any more.
+        """Return an ordinary network with the weights of one descriptor and the same features.
 
         Parameters
         ----------
@@ -319,13 +182,12 @@ class HyperExtractor(nn.Module):
         Returns
         -------
         nn.Module
-            A copy of the encoder in evaluation mode, its parameters frozen. Where the extractor was calibrated, its
-            BatchNorms hold the reference's statistics; otherwise they too take those of each batch.
+            A copy of the encoder in evaluation mode, its parameters frozen. If the extractor was calibrated, its
+            BatchNorms hold the reference's statistics; otherwise they use those of each batch.
         """
         weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
         try:
-            if self.norms and self.reference is not None:
-                self._note(weights, self.reference)
+            self._record_moments(weights)
             net = copy.deepcopy(self.encoder)
         finally:
             forget(self.norms)
@@ -339,7 +201,7 @@ class HyperExtractor(nn.Module):
         return net.eval().requires_grad_(False)
 
     def descriptor(self, values: Any) -> Float[Tensor, " K"]:
-        """Check a descriptor that came from outside.
+        """Check a descriptor and convert it to a tensor.
 
         Parameters
         ----------
@@ -349,7 +211,7 @@ class HyperExtractor(nn.Module):
         Returns
         -------
         Tensor
-            The descriptor, where the weights are and of their kind.
+            The descriptor, on the device and with the dtype of the weights.
         """
         if isinstance(values, Mapping):
             for name in values:
@@ -357,7 +219,7 @@ class HyperExtractor(nn.Module):
             missing = [name for name in self.groups if name not in values]
             if missing:
                 raise InputError(
-                    f"a descriptor must say something of every group; '{missing[0]}' is missing."
+                    f"a descriptor must have an entry for every group; '{missing[0]}' is missing."
                 )
             values = [values[name] for name in self.groups]
         like = next(self.weights.parameters())
@@ -372,6 +234,102 @@ class HyperExtractor(nn.Module):
         if not ((i >= 0) & (i <= 1)).all():
             raise InputError(
                 f"every entry of a descriptor must lie in [0, 1]; got {[round(v, 4) for v in i.tolist()]}. "
-                f"1 asks for invariance to the group, 0 for sensitivity."
+                f"1 stands for invariance to the group, 0 for sensitivity."
             )
         return i
+
+
+class WeightGenerator(nn.Module):
+    """From descriptors to the weights of all convolutions (paper C, appendix B).
+
+        h = tanh(i w1 + b1),    theta_l = h w2_l + b2_l
+
+    The first layer is shared, every convolution l has its own output layer. With a single convolution this is the
+    paper's two-layer network (d_h = 40); for a ResNet-18 it takes d_h = 64. The paper leaves the activation open; tanh
+    makes the weights a smooth function of the descriptor, which is learned by gradients. At the start every theta_l
+    has the variance that suits a ReLU layer (He et al., 2015), half of it from b2_l (shared by all descriptors) and
+    half from h w2_l.
+    """
+
+    def __init__(
+        self,
+        K: int,
+        shapes: Mapping[str, tuple[int, ...]],
+        rng: torch.Generator,
+        d_h: int = 40,
+        activation: str = "tanh",
+    ) -> None:
+        super().__init__()
+        self.shapes = dict(shapes)
+        self.activation = choose("activation", activation, ACTIVATIONS)
+        self.first = seeded(nn.Linear, K, d_h, rng=rng)
+        corners = (
+            torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * K).view(-1, K)
+            if K <= 10
+            else torch.rand(1024, K, generator=rng).round()
+        )
+        with torch.no_grad():
+            power = float(self.hidden(corners).square().sum(1).mean())
+        self.w2, self.b2 = nn.ParameterList(), nn.ParameterList()
+        for shape in self.shapes.values():
+            n, spread = math.prod(shape), math.sqrt(2 / math.prod(shape[1:]))
+            self.w2.append(_normal((d_h, n), spread * math.sqrt(0.5 / max(power, 1e-6)), rng))
+            self.b2.append(_normal((n,), spread * math.sqrt(0.5), rng))
+
+    def hidden(self, i: Float[Tensor, "M K"]) -> Float[Tensor, "M d_h"]:
+        h: Tensor = ACTIVATIONS[self.activation](self.first(i))
+        return h
+
+    def forward(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
+        """Return the weights of every layer for every descriptor."""
+        h = self.hidden(i)
+        pairs = zip(self.shapes.items(), self.w2, self.b2, strict=True)
+        return {name: (h @ w2 + b2).view(-1, *shape) for (name, shape), w2, b2 in pairs}
+
+
+def _normal(shape: tuple[int, ...], spread: float, rng: torch.Generator) -> nn.Parameter:
+    return nn.Parameter(torch.randn(shape, generator=rng, device=rng.device) * spread)
+
+
+def group_names(groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the invariance groups, or raise unless there are some and they are unique."""
+    names = tuple(groups)
+    if not names or len(set(names)) < len(names) or not all(names):
+        raise InputError(
+            f"an extractor needs at least one invariance group, each with a unique name; got {list(names)}."
+        )
+    return names
+
+
+def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """Return the number of features that the encoder returns for inputs of zeros."""
+    was_training = encoder.training
+    like = next(encoder.parameters(), torch.zeros(()))
+    zeros = like.new_zeros(2, *input_shape)
+    try:
+        with torch.no_grad():
+            out = encoder.eval()(zeros)
+    except RuntimeError as error:
+        raise InputError(
+            f"the encoder cannot take inputs of shape {list(input_shape)}: {str(error).splitlines()[0]}."
+        ) from error
+    finally:
+        encoder.train(was_training)
+    if out.ndim != 2 or len(out) != 2:
+        raise InputError(
+            f"an encoder must return one row of features per input, [n, d]; for 2 inputs it returned {list(out.shape)}."
+        )
+    return int(out.shape[1])
+
+
+def vacate(encoder: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Replace the weight of every convolution by an empty buffer, in place, and return their shapes."""
+    shapes = {}
+    for path, layer in encoder.named_modules():
+        if isinstance(layer, CONVOLUTIONS):
+            shapes[f"{path}.weight" if path else "weight"] = tuple(layer.weight.shape)
+            del layer._parameters["weight"]
+            layer.register_buffer("weight", torch.empty(0), persistent=False)
+    if not shapes:
+        raise InputError("an encoder must have convolutions, whose weights are to be generated; it has none.")
+    return shapes

@@ -9,7 +9,7 @@ With W_2 ~ N(0, I) the prior covariance of the outputs of rff approaches, for ma
 
     alpha^2 exp(-sigma^2 |x - x'|^2 / 2).
 
-W_1 is blurred by a Gaussian, so that turning a filter by interpolation does not alias. The paper says "small 0.1
+W_1 is blurred by a Gaussian, so that rotating a filter by interpolation does not alias. The paper says "small 0.1
 sigma". In pixels that does nothing: the neighbouring tap is 2e-22 of the middle one. In the coordinates of its
 transformations, where an image runs from -1 to 1, it is 1.4 pixels of 28 and does limit the band; so `blur` is in
 those coordinates. The blur is symmetric, <blur(W), x> = <W, blur(x)>: the kernel sees blurred images.
@@ -30,7 +30,7 @@ from augury.transforms.color import blur as diffuse
 
 
 class Shallow(nn.Module, ABC):
-    """One hidden layer, taken apart so that transformations can act on its filters."""
+    """One hidden layer whose filters are accessible, so that transformations can act on them."""
 
     def __init__(
         self, input_shape: Sequence[int], n_outputs: int, units: int, alpha: float, blur: float
@@ -50,7 +50,7 @@ class Shallow(nn.Module, ABC):
     @property
     @abstractmethod
     def filters(self) -> Float[Tensor, "F D"]:
-        """The first-layer weights as they meet a flattened input: blurred, in units of the input."""
+        """The first-layer weights that multiply a flattened input, after the blur."""
 
     @property
     @abstractmethod
@@ -59,18 +59,17 @@ class Shallow(nn.Module, ABC):
 
     @abstractmethod
     def activate(self, a: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch F"]:
-        """Return the features of pre-activations."""
+        """Return phi(a)."""
 
     def features(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B F"]:
         """Return phi(W_1 x + b)."""
         return self.activate(F.linear(x.flatten(1), self.filters, self.bias))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the outputs."""
         return self.output(self.features(x))
 
     def blurred(self, images: Float[Tensor, "n D"]) -> Float[Tensor, "n D"]:
-        """Return flattened images, or filters, after the network's blur."""
+        """Return flattened images or filters after the network's blur."""
         if self.blur == 0:
             return images
         side = min(self.input_shape[1:])
@@ -79,12 +78,12 @@ class Shallow(nn.Module, ABC):
 
 
 def usual_sigma(input_shape: Sequence[int]) -> float:
-    """Return a standard deviation for frequencies that suits inputs of a shape."""
+    """Return the default standard deviation of frequencies for inputs of a shape."""
     return 0.3 if len(input_shape) == 3 else 3.0 / math.sqrt(math.prod(input_shape) / 2)
 
 
 class Rff(Shallow):
-    """Random Fourier features: a Gaussian process with an RBF kernel, as near as its units allow."""
+    """Random Fourier features: approximates a Gaussian process with an RBF kernel."""
 
     def __init__(
         self,
@@ -108,16 +107,13 @@ class Rff(Shallow):
 
     @property
     def filters(self) -> Float[Tensor, "F D"]:
-        """The frequencies, which stay as they were drawn."""
         return self.get_buffer("frequencies")
 
     @property
     def bias(self) -> Float[Tensor, " F"]:
-        """The phases, which stay too."""
         return self.get_buffer("phases")
 
     def activate(self, a: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch F"]:
-        """Return alpha sqrt(2 / F) cos(a)."""
         return a.cos() * (self.alpha * math.sqrt(2 / self.units))
 
 
@@ -141,20 +137,17 @@ class Relu(Shallow):
 
     @property
     def bias(self) -> Float[Tensor, " F"]:
-        """The hidden biases."""
         return self.hidden.bias
 
     @property
     def filters(self) -> Float[Tensor, "F D"]:
-        """The learned weights, blurred."""
         return self.blurred(self.hidden.weight)
 
     def activate(self, a: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch F"]:
-        """Return alpha max(0, a)."""
         return a.relu() * self.alpha
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the outputs; the inputs are blurred instead of the filters, so that the layers stay as they are."""
+        # The inputs are blurred instead of the filters, so that curvature sees ordinary layers.
         return self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
 
 

@@ -1,16 +1,16 @@
-r"""The orbit average of a shallow network, by moving its inputs or its filters (paper B, sections 3.2 and 3.4).
+r"""The orbit average of a shallow network, by transforming its inputs or its filters (paper B, 3.2 and 3.4).
 
-The last layer is linear, so that averaging outputs is averaging features:
+The last layer is linear, so averaging outputs is averaging features:
 
     f_hat(x) = W_2 phi_hat(x),   phi_hat(x) = 1/S sum_s phi(W_1 g_s x + b) = 1/S sum_s phi((W_1 o g_s) x + b).
 
-| side | what is warped | price of a step, in warps |
+| side | what is warped | warps per step |
 |---|---|---|
-| input | every image by S maps of its own | S B |
+| input | every image by its own S maps | S B |
 | weight | every filter by S maps that all inputs share | S F |
 
-The products that follow are the same in number, so the side with fewer things to warp is cheaper: inputs, unless the
-batch is larger than the hidden layer. The two sides agree exactly where nothing is interpolated (plain coordinates,
+The products that follow are the same in number, so the side with fewer warps is cheaper: inputs, unless the batch is
+larger than the hidden layer. The two sides agree exactly where nothing is interpolated (plain coordinates,
 quarter turns, whole pixels), and as closely as interpolation allows elsewhere.
 """
 
@@ -28,7 +28,7 @@ from augury.transforms.base import Transform
 from augury.transforms.weights import transform_flat_weights
 
 SIDES = ("auto", "input", "weight")
-"""What a transformation may act on; "auto" takes the cheaper side for the batch at hand."""
+"""What a transformation acts on; "auto" takes the cheaper side for each batch."""
 
 
 def moved_filters(
@@ -65,16 +65,16 @@ class ShallowOrbit(OrbitAverage):
         self.side = choose("side", side, SIDES)
         self.movable = isinstance(transform, Affine2d | AffineCoordinates)
         if side == "weight" and not self.movable:
-            moved_filters(net, transform, torch.zeros(1, transform.noise_dim))  # says why not
+            moved_filters(net, transform, torch.zeros(1, transform.noise_dim))  # raises
 
     def cheaper_side(self, B: int) -> str:
-        """Return the side that a batch is averaged on."""
+        """Return the side on which a batch of B is averaged."""
         if self.side != "auto":
             return self.side
         return "weight" if self.movable and self.net.units < B else "input"
 
     def noise(self, B: int, S: int, rng: torch.Generator) -> Float[Tensor, "_ {S} K"]:
-        """Draw the noise of a batch: for every input its own, or one set for all if the filters are to move."""
+        """Draw the noise of a batch: per input, or one set for all inputs if the filters are transformed."""
         return self.transform.noise(1 if self.cheaper_side(B) == "weight" else B, S, rng)
 
     def mean_features(
@@ -85,7 +85,7 @@ class ShallowOrbit(OrbitAverage):
         if (side or self.cheaper_side(len(x))) == "weight":
             if len(eps) != 1:
                 raise InputError(
-                    f"filters move in one way for all inputs, so the noise must be [1, S, K]; got {list(eps.shape)}."
+                    f"all inputs share the transformed filters, so the noise must be [1, S, K]; got {list(eps.shape)}."
                 )
             filters, bias = moved_filters(net, self.transform, eps[0])
             a = F.linear(x.flatten(1), filters.flatten(0, 1), bias.flatten())
@@ -96,7 +96,6 @@ class ShallowOrbit(OrbitAverage):
     def average(
         self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None
     ) -> Float[Tensor, "B D"]:
-        """Return f_hat(x) with noise from `rng`, differentiable in the weights and in eta."""
         self.transform.check(x)
         eps = self.noise(len(x), samples or self.samples, rng).to(x)
         outputs: Tensor = self.net.output(self.mean_features(x, eps))

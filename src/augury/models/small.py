@@ -1,26 +1,4 @@
-"""MLPs: paper A's 784-1000-10 with tanh, paper D's five layers with ReLU, the toy 2-50-2.
-
-Paper A's convolutional network, in the manner of LeNet.
-
-    conv 5 C->6, tanh, pool 2, conv k 6->16, tanh, pool 2, conv 5 16->120, tanh, linear 84, tanh, linear
-
-The second kernel k is 3 below 32 pixels and 5 from there on, so that 28 and 32 pixels both arrive at the last
-convolution as a 5 x 5 map, which it turns into a single position. The rule for every other size keeps that: a
-larger map is averaged down to 5 x 5, a smaller one gets a last kernel of its own size. So positions stay told
-apart (nothing is made invariant that the data should decide), and the weights do not grow in number with the
-image. Max pooling, no padding.
-
-A small convolutional network for signals [C, T].
-
-Three convolutions with ReLU, pooled twice by 2; then the time axis is averaged down to at most eight segments
-and a linear layer reads them. Eight segments and not one: a mean over all of time would make the network
-blind to shifts, and whether shifts matter is for the data to say.
-
-A small PointNet for point clouds [P, 3]: an MLP shared by all points, a maximum over them, an MLP more.
-
-The maximum does not know the order of the points, so neither does the network. Ties share their gradient
-evenly (`amax`), so the gradient does not know it either.
-"""
+"""Small networks: MLP and CNN of paper A, and our own for signals and point clouds."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -34,11 +12,13 @@ from augury.core.errors import InputError, choose
 from augury.models.layers import seeded
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
-"""What may stand between two linear layers."""
 
 
 class MLP(nn.Sequential):
-    """Linear layers with an activation between each two; inputs of any shape are flattened first."""
+    """Linear layers with an activation between each two; inputs of any shape are flattened first.
+
+    Paper A: 784-1000-10 with tanh, toy data 2-50-2; paper D: five layers with ReLU.
+    """
 
     def __init__(self, sizes: Sequence[int], rng: torch.Generator, activation: str = "tanh") -> None:
         act = ACTIVATIONS[choose("activation", activation, ACTIVATIONS)]
@@ -50,7 +30,7 @@ class MLP(nn.Sequential):
         layers: list[tuple[str, nn.Module]] = [("flatten", nn.Flatten())]
         for l, (n_in, n_out) in enumerate(pairwise(sizes), start=1):
             layers += [(f"linear{l}", seeded(nn.Linear, n_in, n_out, rng=rng)), (f"{activation}{l}", act())]
-        super().__init__(OrderedDict(layers[:-1]))  # nothing stands after the last linear layer
+        super().__init__(OrderedDict(layers[:-1]))  # no activation after the last layer
 
 
 LAST_MAP = 5
@@ -58,7 +38,16 @@ LAST_MAP = 5
 
 
 class CNN(nn.Sequential):
-    """Paper A's CNN: 60,170 weights for 28 x 28 grey images and ten classes."""
+    """Paper A's CNN, similar to LeNet: 60,170 weights for 28 x 28 grey images and ten classes.
+
+        conv 5 C->6, tanh, pool 2, conv k 6->16, tanh, pool 2, conv 5 16->120, tanh, linear 84, tanh, linear
+
+    The second kernel k is 3 below 32 pixels and 5 from there on, so that 28 and 32 pixels both arrive at the last
+    convolution as a 5 x 5 map, which it turns into a single position. The rule for every other size keeps that: a
+    larger map is averaged down to 5 x 5, a smaller one gets a last kernel of its own size. So positions remain
+    distinct (no invariance is built in that the data should decide), and the number of weights does not grow with
+    the image. Max pooling, no padding.
+    """
 
     def __init__(self, input_shape: tuple[int, int, int], n_outputs: int, rng: torch.Generator) -> None:
         channels, *sides = input_shape
@@ -89,11 +78,15 @@ class CNN(nn.Sequential):
 
 
 SEGMENTS = 8
-"""Most positions in time that the linear layer sees."""
+"""Largest number of positions in time that the linear layer sees."""
 
 
 class SignalCNN(nn.Sequential):
-    """A 1-d CNN: conv 7, conv 5 and conv 3 with 16, 32 and 64 channels, then a linear layer."""
+    """A 1-d CNN for signals [C, T]: conv 7, conv 5 and conv 3 with 16, 32 and 64 channels, then a linear layer.
+
+    The time axis is averaged down to at most eight segments, not to one: a mean over all of time would make the
+    network invariant to shifts, which is for the data to decide.
+    """
 
     def __init__(self, input_shape: tuple[int, int], n_outputs: int, rng: torch.Generator) -> None:
         channels, length = input_shape
@@ -119,7 +112,10 @@ class SignalCNN(nn.Sequential):
 
 
 class PointNet(nn.Module):
-    """Shared layers 3-64-64-128 with ReLU, the maximum over the points, then 128-64-outputs."""
+    """Shared layers 3-64-64-128 with ReLU, the maximum over the points, then 128-64-outputs.
+
+    Neither the maximum nor its gradient (`amax` shares that of a tie evenly) depends on the order of the points.
+    """
 
     def __init__(self, n_outputs: int, rng: torch.Generator) -> None:
         super().__init__()
@@ -136,5 +132,4 @@ class PointNet(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "B P 3"]) -> Float[Tensor, "B D"]:
-        """Return the outputs of every cloud."""
         return self.head(self.shared(x).amax(1))

@@ -1,4 +1,4 @@
-r"""Weight tying in the first layer: a network that is invariant under a finite group by its making (paper D).
+r"""Weight tying in the first layer: a network that is exactly invariant under a finite group (paper D).
 
     f(x) = rest(max_j first(g_j x)),   g_j over the whole group
 
@@ -26,7 +26,6 @@ class WeightTied(nn.Module):
         self.first, self.rest, self.group = first, rest, exact_group(group)
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the outputs, the same for every element of an orbit."""
         views = self.group.orbit(x)
         each = self.first(views.flatten(0, 1)).unflatten(0, views.shape[:2])
         return self.rest(torch.amax(each, dim=1))  # amax shares the gradient of a tie, as symmetry asks
@@ -48,11 +47,11 @@ def tie(net: nn.Module, group: FiniteGroup) -> WeightTied:
     if isinstance(net, WeightTied):
         return net
     parts = list(net.named_children()) if isinstance(net, nn.Sequential) else []
-    weighty = [place for place, (_, part) in enumerate(parts) if any(True for _ in part.parameters())]
-    if len(weighty) < 2:
+    with_weights = [place for place, (_, part) in enumerate(parts) if any(True for _ in part.parameters())]
+    if len(with_weights) < 2:
         raise InputError(
             f"to tie its first layer, a network must be an nn.Sequential with at least two parts that have weights; "
             f"got {type(net).__name__}. Split yours by hand: augury.models.weight_tied.WeightTied(first, rest, group)."
         )
-    cut = weighty[0] + 1
+    cut = with_weights[0] + 1
     return WeightTied(nn.Sequential(OrderedDict(parts[:cut])), nn.Sequential(OrderedDict(parts[cut:])), group)

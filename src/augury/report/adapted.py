@@ -1,4 +1,4 @@
-"""The page of an adaptation: the descriptor, what else was tried, and what theory promises."""
+"""The page of an adaptation: the descriptor, the others tried, and the generalisation bound."""
 
 from typing import Any
 
@@ -11,12 +11,11 @@ TERMS = {
     "complexity": "complexity of the head",
     "choice": "choice of the descriptor",
 }
-"""The terms of the bound, in words."""
 SHOWN = {
     "data": "data",
     "extractor": "extractor",
     "task": "task",
-    "criterion": "what chose the descriptor",
+    "criterion": "criterion of the choice",
     "levels": "levels of an entry",
     "N": "training examples",
     "features": "features",
@@ -24,11 +23,11 @@ SHOWN = {
     "log_evidence": "log evidence",
     "train_loss": "training loss",
 }
-"""Facts in the table: their fields, and what they are called."""
+"""Fields in the table of facts, and their names."""
 
 
 def adapted_page(found: Adapted) -> dict[str, Any]:
-    """Return all that the template of an adaptation needs."""
+    """Return the values of the template."""
     values = found.values
     descriptor = values.get("descriptor", {})
     bound = values.get("bound") or {}
@@ -54,7 +53,7 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
         "bound": bound,
         "bound_total": number(bound.get("total")),
         "bound_bars": _bound(bound),
-        "sure": percent(1 - bound["failure"], 0) if "failure" in bound else "nearly 1",
+        "sure": percent(1 - bound["failure"], 0) if "failure" in bound else "close to 1",
         "command": found.command.get("command"),
         "facts": facts,
     }
@@ -74,7 +73,7 @@ def _scores(values: dict[str, Any]) -> list[tuple[str, str, str]]:
         tiles.append((
             "Held out",
             write(values["held_out"]),
-            "each example predicted by a head that has not seen it",
+            "each example predicted by a head fitted without it",
         ))
     if values.get("train_score") is not None:
         tiles.append(("On the training examples", write(values["train_score"]), ""))
@@ -82,7 +81,7 @@ def _scores(values: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _trials(values: dict[str, Any], measure: str) -> list[Plot]:
-    """Return what each entry of the descriptor gave, over all trials; the one that was chosen is marked."""
+    """Return the criterion against each entry of the descriptor, over all trials; the chosen value is marked."""
     trials = values.get("trials") or []
     plots = []
     for k, (name, chosen) in enumerate(values.get("descriptor", {}).items()):
@@ -100,4 +99,4 @@ def _bound(bound: dict[str, Any]) -> Any:
         return None
     bars = [Bar(words, bound[term], number(bound[term]), k) for k, (term, words) in enumerate(TERMS.items())]
     bars.append(Bar("together", bound["total"], number(bound["total"]), 6))
-    return bar_list(bars, limit=("1: beyond it the bound says nothing", 1.0))
+    return bar_list(bars, limit=("1: above it the bound is vacuous", 1.0))

@@ -25,8 +25,8 @@ SENTENCES = {
     "sensitive": "The model is sensitive to {}.",
     "trivially invariant": "The model is trivially invariant to {}: its output never changes.",
 }
-COLUMNS = ("input", "moved", "saliency of the input", "saliency when moved")
-"""Of the gallery of the worst inputs; both maps are in the frame of the input."""
+COLUMNS = ("input", "view", "saliency of the input", "saliency of the view")
+"""Columns of the worst inputs; both maps are in the frame of the input."""
 
 
 @dataclass(frozen=True)
@@ -34,30 +34,29 @@ class Curve:
     """A measure over strength."""
 
     title: str
-    """What it is."""
     name: str
-    """Its field in `Scores`."""
+    """Field of `Scores`."""
     limit: float | None
-    """Where the verdict draws the line."""
+    """Limit of the verdict."""
     share: bool = False
     """Whether it is a share of inputs."""
 
 
 def audited_page(found: Audited) -> dict[str, Any]:
-    """Return all that the template of an audit needs."""
+    """Return the values of the template."""
     audit, sheets = found.audit, Sheets(found.path)
-    plots = _plots(audit)
+    strong = Markup("<strong>{}</strong>").format(audit.group)
     sets = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
     return {
         "title": found.name,
         "facts_line": [audit.model, audit.data, f"{audit.images:,} inputs", seconds(audit.seconds)],
         "audit": audit,
         "tone": TONES.get(audit.verdict, "open"),
-        "sentence": _sentence(audit),
+        "sentence": Markup(SENTENCES.get(audit.verdict, "{}")).format(strong),
         "tiles": _tiles(audit),
         "sets": _table(sets),
         "drift": _drift(audit),
-        "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in plots],
+        "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in _plots(audit)],
         "steps": _table({amount(p.strength, p.unit): p.scores for p in audit.curve}),
         "worst": _worst(found, sheets),
         "columns": COLUMNS if found.worst is None else COLUMNS[: found.worst.columns],
@@ -70,14 +69,8 @@ def audited_page(found: Audited) -> dict[str, Any]:
     }
 
 
-def _sentence(audit: Audit) -> Markup:
-    return Markup(SENTENCES.get(audit.verdict, "{}")).format(
-        Markup("<strong>{}</strong>").format(audit.group)
-    )
-
-
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return the figures that matter most: what it is, its value, what to hold it against."""
+    """Return the main figures: title, value, and what to compare it with."""
     floor, tiles = audit.noise_floor, []
     if audit.agreement is not None:
         alone = "" if floor.agreement is None else f"interpolation alone: {percent(floor.agreement.value)}"
@@ -86,12 +79,9 @@ def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
         alone = "" if floor.SI is None else f"interpolation alone: {number(floor.SI.value)}"
         tiles.append(("Saliency similarity (SI)", number(audit.SI.value), alone))
     if audit.LI_relative is not None:
-        alone = "" if floor.LI_relative is None else f"interpolation alone: {percent(floor.LI_relative)}"
-        tiles.append((
-            "How far logits move",
-            percent(audit.LI_relative),
-            alone or "of the way to another input",
-        ))
+        alone = f"interpolation alone: {percent(floor.LI_relative)}"
+        alone = alone if floor.LI_relative is not None else "of the squared distance to another input"
+        tiles.append(("Change of the logits", percent(audit.LI_relative), alone))
     if audit.accuracy is not None:
         tiles.append(("Accuracy", percent(audit.accuracy), f"on views: {percent(audit.accuracy_moved)}"))
     return tiles
@@ -126,7 +116,7 @@ def _with_error(measure: Measure | None) -> str:
 def _plots(audit: Audit) -> list[Plot]:
     floor = audit.noise_floor
     curves = (
-        Curve("How far logits move (LI relative)", "LI_relative", LIMITS.far + (floor.LI_relative or 0.0)),
+        Curve("Change of the logits (LI relative)", "LI_relative", LIMITS.far + (floor.LI_relative or 0.0)),
         Curve(
             "Views that keep the prediction", "agreement", _times(LIMITS.keep, floor.agreement), share=True
         ),
@@ -161,7 +151,7 @@ def _plot(audit: Audit, curve: Curve) -> Plot | None:
 def _line(audit: Audit, curve: Curve, name: str, part: str, colour: int) -> Line | None:
     values = [(p.strength, getattr(getattr(p, part), curve.name)) for p in audit.curve]
     have = [(x, v) for x, v in values if v is not None]
-    if len(have) < 1:
+    if not have:
         return None
     y = [v.value if isinstance(v, Measure) else v for _, v in have]
     spread = [2 * (v.stderr or 0.0) if isinstance(v, Measure) else 0.0 for _, v in have]
@@ -180,13 +170,12 @@ def _drift(audit: Audit) -> Markup | None:
 
 
 def _worst(found: Audited, sheets: Sheets) -> list[dict[str, Any]]:
-    """Return the worst inputs with their frames, where there are some."""
     gallery = found.worst
     sheet = None if gallery is None else sheets.add(gallery)
     unit = found.audit.curve[0].unit if found.audit.curve else ""
     out = []
     for r, w in enumerate(found.audit.worst):
-        said = f"says {w.prediction}; moved by {amount(w.strength, unit)}, says {w.prediction_moved}"
+        said = f"predicted {w.prediction}; at {amount(w.strength, unit)}, {w.prediction_moved}"
         figures = f"LI {number(w.LI)}" + ("" if w.SI is None else f", SI {number(w.SI, 2)}")
         name = f"input {w.index}" + ("" if w.label is None else f", class {w.label}")
         frames: list[Markup] = []

@@ -1,12 +1,10 @@
-"""The page of several runs side by side.
+"""Several runs side by side: the page, tables, JSON, and remarks on what cannot be compared."""
 
-Several runs side by side: tables, JSON, and what must be said before comparing.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from augury.records.results import Width
+from augury.records.results import Invariance, Width
 from augury.report.curves import Series, curve_plots, width_plot
 from augury.report.numbers import NOTHING, either_way, number, percent, seconds
 from augury.report.plots import Bar, Line, bar_list, draw, legend, scale_end, width_bar
@@ -14,7 +12,7 @@ from augury.report.read import Adapted, Audited, Found, Run
 
 
 def compared_page(found: Sequence[Found]) -> dict[str, Any]:
-    """Return all that the template of a comparison needs."""
+    """Return the values of the template."""
     names = named(found)
     runs = [(name, one) for name, one in zip(names, found, strict=True) if isinstance(one, Run)]
     series = [Series(name, run.rows, k) for k, (name, run) in enumerate(runs)]
@@ -33,7 +31,7 @@ def compared_page(found: Sequence[Found]) -> dict[str, Any]:
 
 
 def _widths(runs: Sequence[tuple[str, Run]]) -> list[tuple[str, list[tuple[str, str, Any, str]]]]:
-    """Return every width with a bar for each run that has it, all to one scale."""
+    """Return every width with a bar for each run that has it, on one scale."""
     by: dict[str, list[tuple[str, Width]]] = {}
     for name, run in runs:
         for generator, width in ({} if run.invariance is None else run.invariance.widths).items():
@@ -69,104 +67,106 @@ def _trajectories(series: Sequence[Series], runs: Sequence[tuple[str, Run]]) -> 
 
 
 Table = tuple[str, list[str], list[list[str]]]
-"""A title, the heads of the columns, and the rows."""
+"""Title, column heads, rows."""
 
 
 def named(found: Sequence[Found]) -> list[str]:
-    """Return a name for each: its folder's, or its path where two folders have one name."""
+    """Return a name for each: its folder's, or its path if two folders have the same name."""
     names = [one.name for one in found]
     return [name if names.count(name) == 1 else str(one.path) for one, name in zip(found, names, strict=True)]
 
 
 def tables(found: Sequence[Found]) -> list[Table]:
-    """Return a table for each kind of thing that was found: a column for each, a row for each figure."""
+    """Return a table for each kind of run: a column for each run, a row for each figure that some of them have."""
     names = dict(zip(map(id, found), named(found), strict=True))
     kinds = (
-        ("What was learned", Run, _learned_rows),
-        ("Audits", Audited, _audit_rows),
-        ("Adaptations", Adapted, _adapted_rows),
+        ("What was learned", Run, _learned_figures),
+        ("Audits", Audited, _audit_figures),
+        ("Adaptations", Adapted, _adapted_figures),
     )
     out: list[Table] = []
-    for title, kind, rows in kinds:
+    for title, kind, figures in kinds:
         some: list[Any] = [one for one in found if isinstance(one, kind)]
         if some:
-            out.append((title, ["", *(names[id(one)] for one in some)], rows(some)))
+            rows = [[name, *(write(one) for one in some)] for name, write in figures(some).items()]
+            rows = [row for row in rows if any(cell != NOTHING for cell in row[1:])]
+            out.append((title, ["", *(names[id(one)] for one in some)], rows))
     return out
 
 
-def _learned_rows(runs: list[Run]) -> list[list[str]]:
+Figures = dict[str, Callable[[Any], str]]
+"""Name of a figure, and how to write it for one run."""
+
+
+def _learned_figures(runs: list[Run]) -> Figures:
+    def of_result(write: Callable[[Any], str]) -> Callable[[Any], str]:
+        return lambda r: NOTHING if r.invariance is None else write(r.invariance)
+
     widths = list(dict.fromkeys(n for r in runs if r.invariance for n in r.invariance.widths))
-    rows = [
-        ["method", *(str(r.config.get("method")) for r in runs)],
-        ["network", *(str(r.config.get("model")) for r in runs)],
-        ["data", *(str(r.config.get("data", {}).get("source", NOTHING)) for r in runs)],
-        ["training examples", *(f"{r.config.get('data', {}).get('train', 0):,}" for r in runs)],
-        ["epochs done", *(f"{len(r.rows)} of {r.config.get('epochs')}" for r in runs)],
-    ]
-    rows += [[name, *(_width(r, name) for r in runs)] for name in widths]
-    figures = {
-        "test accuracy": lambda i: percent(i.test_accuracy),
-        "test error (RMSE)": lambda i: number(i.test_error, 4),
-        "log evidence": lambda i: number(i.log_evidence, 4),
-        "log evidence, baseline": lambda i: number(i.log_evidence_without, 4),
-        "training time": lambda i: seconds(i.seconds),
+    return {
+        "method": lambda r: str(r.config.get("method")),
+        "network": lambda r: str(r.config.get("model")),
+        "data": lambda r: str(r.config.get("data", {}).get("source", NOTHING)),
+        "training examples": lambda r: f"{r.config.get('data', {}).get('train', 0):,}",
+        "epochs done": lambda r: f"{len(r.rows)} of {r.config.get('epochs')}",
+        **{name: of_result(partial(_width, name=name)) for name in widths},
+        "test accuracy": of_result(lambda i: percent(i.test_accuracy)),
+        "test error (RMSE)": of_result(lambda i: number(i.test_error, 4)),
+        "log evidence": of_result(lambda i: number(i.log_evidence, 4)),
+        "log evidence, baseline": of_result(lambda i: number(i.log_evidence_without, 4)),
+        "training time": of_result(lambda i: seconds(i.seconds)),
     }
-    for name, write in figures.items():
-        row = [NOTHING if r.invariance is None else write(r.invariance) for r in runs]
-        if any(cell != NOTHING for cell in row):
-            rows.append([name, *row])
-    return rows
 
 
-def _width(run: Run, name: str) -> str:
-    width = None if run.invariance is None else run.invariance.widths.get(name)
+def _width(found: Invariance, name: str) -> str:
+    width = found.widths.get(name)
     if width is None:
         return NOTHING
     planted = "" if width.planted is None else f", planted {either_way(width.planted, width.unit)}"
     return f"{either_way(width.value, width.unit)} ({width.verdict}{planted})"
 
 
-def _audit_rows(audits: list[Audited]) -> list[list[str]]:
-    figures = {
-        "model": lambda a: a.model,
-        "data": lambda a: a.data,
-        "inputs": lambda a: f"{a.images:,}",
-        "asked about": lambda a: a.group,
-        "verdict": lambda a: a.verdict,
-        "LI": lambda a: number(a.LI.value),
-        "LI relative": lambda a: number(a.LI_relative),
-        "DI": lambda a: NOTHING if a.DI is None else number(a.DI.value),
-        "SI": lambda a: NOTHING if a.SI is None else number(a.SI.value),
-        "agreement": lambda a: NOTHING if a.agreement is None else percent(a.agreement.value),
-        "accuracy": lambda a: percent(a.accuracy),
-        "accuracy on views": lambda a: percent(a.accuracy_moved),
+def _audit_figures(audits: list[Audited]) -> Figures:
+    return {
+        "model": lambda a: a.audit.model,
+        "data": lambda a: a.audit.data,
+        "inputs": lambda a: f"{a.audit.images:,}",
+        "transformation": lambda a: a.audit.group,
+        "verdict": lambda a: a.audit.verdict,
+        "LI": lambda a: number(a.audit.LI.value),
+        "LI relative": lambda a: number(a.audit.LI_relative),
+        "DI": lambda a: NOTHING if a.audit.DI is None else number(a.audit.DI.value),
+        "SI": lambda a: NOTHING if a.audit.SI is None else number(a.audit.SI.value),
+        "agreement": lambda a: NOTHING if a.audit.agreement is None else percent(a.audit.agreement.value),
+        "accuracy": lambda a: percent(a.audit.accuracy),
+        "accuracy on views": lambda a: percent(a.audit.accuracy_moved),
     }
-    return [[name, *(write(one.audit) for one in audits)] for name, write in figures.items()]
 
 
-def _adapted_rows(found: list[Adapted]) -> list[list[str]]:
-    groups = list(dict.fromkeys(name for one in found for name in one.values.get("descriptor", {})))
-    rows = [
-        ["data", *(str(one.values.get("data", NOTHING)) for one in found)],
-        ["extractor", *(str(one.values.get("extractor", NOTHING)) for one in found)],
-    ]
-    rows += [
-        [name, *(number(one.values.get("descriptor", {}).get(name)) for one in found)] for name in groups
-    ]
-    rows.append(["score", *(_score(one.values) for one in found)])
-    rows.append(["bound", *(number(one.values.get("bound", {}).get("total")) for one in found)])
-    rows.append(["time", *(seconds(one.values.get("seconds")) for one in found)])
-    return rows
+def _adapted_figures(found: list[Adapted]) -> Figures:
+    groups = dict.fromkeys(name for one in found for name in one.values.get("descriptor", {}))
+    return {
+        "data": lambda a: str(a.values.get("data", NOTHING)),
+        "extractor": lambda a: str(a.values.get("extractor", NOTHING)),
+        **{name: partial(_entry, name=name) for name in groups},
+        "score": _score,
+        "bound": lambda a: number(a.values.get("bound", {}).get("total")),
+        "time": lambda a: seconds(a.values.get("seconds")),
+    }
 
 
-def _score(values: dict[str, Any]) -> str:
-    name = values.get("score_name", "accuracy")
-    score = values.get("score")
-    return f"{percent(score) if name == 'accuracy' else number(score)} {name} ({values.get('scored_on', 'test')})"
+def _entry(found: Adapted, name: str) -> str:
+    return number(found.values.get("descriptor", {}).get(name))
+
+
+def _score(found: Adapted) -> str:
+    name, score = found.values.get("score_name", "accuracy"), found.values.get("score")
+    on = found.values.get("scored_on", "test")
+    return f"{percent(score) if name == 'accuracy' else number(score)} {name} ({on})"
 
 
 def remarks(found: Sequence[Found]) -> list[str]:
-    """Say what must be known before these are compared."""
+    """Return what must be known before these are compared."""
     runs = [one for one in found if isinstance(one, Run)]
     audits = [one.audit for one in found if isinstance(one, Audited)]
     said = []
@@ -182,14 +182,14 @@ def remarks(found: Sequence[Found]) -> list[str]:
         said.append("These runs approximate the evidence in different ways: its values cannot be compared.")
     said += [f"{r.name} has not ended." for r in runs if r.invariance is None]
     if len({a.group for a in audits}) > 1:
-        said.append("These audits ask about different transformations.")
+        said.append("These audits are about different transformations.")
     if len({a.data for a in audits}) > 1:
-        said.append("These audits ask on different data.")
+        said.append("These audits are on different data.")
     return said
 
 
 def as_object(found: Sequence[Found]) -> dict[str, Any]:
-    """Return what was found as plain data."""
+    """Return everything as plain data."""
     return {
         "runs": [
             {"name": name, "path": str(one.path), **_object(one)}

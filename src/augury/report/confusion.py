@@ -1,4 +1,4 @@
-"""Where a model errs: its confusion by class, or predictions against targets."""
+"""Errors of a model: its confusion matrix, or predictions against targets."""
 
 from dataclasses import dataclass
 
@@ -15,55 +15,48 @@ class Cell:
     """One count of a confusion matrix."""
 
     count: int
-    """How often."""
     share: float
     """Of the inputs of its class."""
     right: bool
-    """Whether it stands on the diagonal."""
-    said: str
-    """In words."""
+    """Whether it is on the diagonal."""
+    title: str
+    """Description in words."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """A confusion matrix, ready to be shown."""
+    """The confusion matrix of a model, as text."""
 
     name: str
-    """Of which model."""
+    """Name of the model."""
     names: list[str]
-    """The classes."""
+    """Names of the classes."""
     rows: list[tuple[str, list[Cell], str]]
-    """Each class with its counts and its share of right answers."""
+    """Each class with its counts and its accuracy."""
 
 
 def confusion(name: str, left: Exhibits | None) -> Confusion | None:
-    """Return a confusion matrix, ready to be shown."""
     if left is None or not left.confusion:
         return None
     rows = []
     for t, counts in enumerate(left.confusion):
         total = sum(counts)
         cells = [
-            Cell(
-                n,
-                n / total if total else 0.0,
-                t == a,
-                f"{left.class_names[t]} taken for {left.class_names[a]}",
-            )
-            for a, n in enumerate(counts)
+            Cell(n, n / max(total, 1), t == p, f"{left.class_names[t]} predicted as {left.class_names[p]}")
+            for p, n in enumerate(counts)
         ]
         rows.append((left.class_names[t], cells, percent(counts[t] / total, 0) if total else "–"))
     return Confusion(name, list(left.class_names), rows)
 
 
 def mistakes(left: Exhibits | None, most: int = 5) -> list[str]:
-    """Return the most frequent mistakes in words."""
+    """Return the most frequent errors in words."""
     if left is None:
         return []
     times = {1: "once", 2: "twice"}
     return [
-        f"{left.class_names[t]} taken for {left.class_names[a]} ({times.get(n, f'{n} times')})"
-        for t, a, n in left.confused[:most]
+        f"{left.class_names[t]} predicted as {left.class_names[p]} ({times.get(n, f'{n} times')})"
+        for t, p, n in left.confused[:most]
     ]
 
 

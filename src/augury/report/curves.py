@@ -1,4 +1,4 @@
-"""How it was learned: every width over training, then evidence, loss and score."""
+"""Curves over training: every width, then evidence, loss and score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,21 +15,17 @@ CURVES = {
     "test_error": "Test error (RMSE)",
     "loss": "Training loss",
 }
-"""Metrics with a plot of their own."""
+"""Metrics that have a plot."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A run's metrics under a name."""
+    """The metrics of a run, with its name and colour in the legend."""
 
     name: str
-    """What the run is called in the legend."""
     rows: Sequence[dict[str, Any]]
-    """Its metrics."""
     colour: int = 0
-    """Which of the page's colours."""
     dashed: bool = False
-    """For a baseline."""
 
     def line(self, key: str) -> Line:
         """Return one metric over training."""
@@ -82,12 +78,8 @@ def width_plot(
         at=kept,
         y_from=1.0 if unit == "factor" else 0.0,
         y_to=180.0 if turn else None,
-        text=partial(_amount, unit=unit),
+        text=partial(amount, unit=unit),
     )
-
-
-def _amount(value: Number, unit: str) -> str:
-    return amount(value, unit)
 
 
 def _kept(run: Run) -> tuple[str, Number] | None:
@@ -112,11 +104,10 @@ def run_curves(run: Run) -> list[Plot]:
 
 
 def table(run: Run, most: int = 200) -> tuple[list[str], list[list[str]]]:
-    """Return the metrics as a table, for those who would rather read numbers."""
+    """Return the metrics as a table, thinned to `most` rows."""
     step = max(1, -(-len(run.rows) // most))
     kept = [row for k, row in enumerate(run.rows) if k % step == 0 or k == len(run.rows) - 1]
-    keys = [key for key in ("loss", *CURVES) if any(key in row for row in kept)]
-    keys = list(dict.fromkeys(keys))
+    keys = [key for key in dict.fromkeys(("loss", *CURVES)) if any(key in row for row in kept)]
     names = list(dict.fromkeys(name for row in kept for name in row.get("widths", {})))
     units = {} if run.invariance is None else {n: w.unit for n, w in run.invariance.widths.items()}
     body = [

@@ -1,4 +1,4 @@
-"""The answer first: what was learned, in a sentence, in numbers, and with and without."""
+"""The result first: what was learned, in a sentence, in numbers, and beside the baseline."""
 
 from dataclasses import dataclass
 
@@ -20,27 +20,23 @@ from augury.report.plots import width_bar
 from augury.report.read import Run
 
 TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "told"}
-"""How a verdict looks."""
+"""Style of each verdict."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One width, ready to be shown."""
+    """One width, as text."""
 
     name: str
-    """Its generator."""
     value: str
-    """How far."""
     interval: str
-    """The 95 % interval."""
+    """The 95 % interval; "" if there is none."""
     planted: str
-    """The truth, where it is known; "" otherwise."""
+    """The planted truth; "" if there is none."""
     verdict: str
-    """In a word."""
     tone: str
-    """How that word looks."""
+    """Style of the verdict."""
     bar: Markup
-    """The same as a picture."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +44,16 @@ class Score:
     """A figure with and without the invariance."""
 
     title: str
-    """What is measured."""
     with_it: str
     """Of the run."""
     without: str
-    """Of the baseline; "" where there is none."""
+    """Of the baseline; "" if there is none."""
     difference: str
-    """Between them."""
     better: bool
-    """Whether the run has the better one."""
+    """Whether the run is better than its baseline."""
 
 
-def rows(widths: dict[str, Width]) -> list[Row]:
-    """Return every width, ready to be shown."""
+def width_rows(widths: dict[str, Width]) -> list[Row]:
     return [
         Row(
             name=name,
@@ -76,7 +69,7 @@ def rows(widths: dict[str, Width]) -> list[Row]:
 
 
 def headline(found: Invariance) -> Markup:
-    """Say what was learned in a sentence."""
+    """Return what was learned in a sentence."""
     strong = Markup("<strong>{}</strong>")
     by: dict[str, list[str]] = {}
     for name, width in found.widths.items():
@@ -85,16 +78,15 @@ def headline(found: Invariance) -> Markup:
         return Markup("This model was trained without a distribution over transformations.")
     if "invariant" in by:
         return Markup("The labels survive {}.").format(Markup(listed(by["invariant"])))
-    moving = [
-        strong.format(f"{n} {_up_to(w)}")
-        for n, w in found.widths.items()
-        if amount(w.value, w.unit) != _none(w)
-    ]
     if "given" in by:
-        told = Markup(listed(moving)) if moving else Markup("no transformation at all")
-        return Markup("Nothing was learned: the widths were given, {}.").format(told)
+        nonzero = {
+            n: w for n, w in found.widths.items() if amount(w.value, w.unit) != amount(_zero(w), w.unit)
+        }
+        moving = [strong.format(f"{n} {_up_to(w)}") for n, w in nonzero.items()]
+        fixed = Markup(listed(moving)) if moving else Markup("no transformation at all")
+        return Markup("Nothing was learned: the widths were given, {}.").format(fixed)
     if "undecided" in by:
-        return Markup("Undecided: these data do not settle {}.").format(Markup(listed(by["undecided"])))
+        return Markup("Undecided: these data do not determine {}.").format(Markup(listed(by["undecided"])))
     return Markup("No invariance was found: the labels change under every transformation that was allowed.")
 
 
@@ -102,12 +94,12 @@ def _up_to(width: Width) -> str:
     return f"{'with' if width.unit == '%' else 'up to'} {either_way(width.value, width.unit)}"
 
 
-def _none(width: Width) -> str:
-    return amount(1.0 if width.unit == "factor" else 0.0, width.unit)
+def _zero(width: Width) -> float:
+    return 1.0 if width.unit == "factor" else 0.0
 
 
 def asides(found: Invariance) -> list[str]:
-    """Say in a sentence each what the headline leaves out, the notes of the method among it."""
+    """Return what the headline leaves out, a sentence each, and the notes of the method."""
     said = []
     names = {v: [n for n, w in found.widths.items() if w.verdict == v] for v in TONES}
     if names["invariant"] and names["not invariant"]:
@@ -122,7 +114,7 @@ def asides(found: Invariance) -> list[str]:
 
 
 def scores(run: Run) -> list[Score]:
-    """Return what was gained, with and without."""
+    """Return the figures of a run beside those of its baseline."""
     found = run.invariance
     assert found is not None
     plain = None if run.baseline is None else run.baseline.invariance

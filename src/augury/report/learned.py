@@ -1,7 +1,4 @@
-"""The page of a learned run.
-
-Settings, and how to do it again.
-"""
+"""The page of a learned run: result, training, transformed inputs, errors, settings."""
 
 import json
 from typing import Any
@@ -10,32 +7,28 @@ from augury.config.learn import LearnConfig
 from augury.core.errors import AuguryError
 from augury.report.confusion import confusion, mistakes, scatter
 from augury.report.curves import run_curves, table, width_plots
-from augury.report.headline import asides, headline, rows, scores
+from augury.report.headline import asides, headline, scores, width_rows
 from augury.report.numbers import seconds
-from augury.report.orbit import orbit_data, strip, word
+from augury.report.orbit import drawn_examples, orbit_data, origin
 from augury.report.pictures import Sheets
 from augury.report.plots import draw, legend
 from augury.report.read import Run
 
-NOT_DRAWN = {
-    "features": "The inputs are lists of numbers without a picture, so there is nothing to draw here.",
-}
-"""What is said of data that cannot be shown."""
-
 
 def learned_page(run: Run) -> dict[str, Any]:
-    """Return all that the template of a learned run needs."""
+    """Return the values of the template."""
     sheets = Sheets(run.path)
     found = run.invariance
     curves, head = run_curves(run), table(run)
-    usual = shown(run.config)
+    changed, unchanged = settings(run.config)
+    left = run.exhibits
     return {
         "title": run.name,
         "facts_line": facts_line(run),
-        "progress": None if found else _progress(run),
+        "progress": None if found else f"{len(run.rows)} of {run.config.get('epochs', '?')} epochs are done",
         "headline": headline(found) if found else None,
         "asides": asides(found) if found else [],
-        "widths": rows(found.widths) if found else [],
+        "widths": width_rows(found.widths) if found else [],
         "intervals": bool(found and any(w.low is not None for w in found.widths.values())),
         "planted": bool(found and any(w.planted is not None for w in found.widths.values())),
         "scores": scores(run) if found else [],
@@ -44,18 +37,18 @@ def learned_page(run: Run) -> dict[str, Any]:
         "curve_plots": [(plot.title, draw(plot), legend(plot.lines)) for plot in curves],
         "sampled": run.config.get("evidence_images"),
         "epochs": head,
-        "strip": strip(run.exhibits, sheets),
+        "drawn": drawn_examples(left, sheets),
         "orbit": orbit_data(run, sheets),
-        "word": word(run),
-        "kind": run.exhibits.kind if run.exhibits else None,
-        "part": run.exhibits.part if run.exhibits else None,
-        "tested": run.exhibits.tested if run.exhibits else 0,
-        "unseen": _unseen(run),
+        "origin": origin(run),
+        "kind": left.kind if left else None,
+        "part": left.part if left else None,
+        "tested": left.tested if left else 0,
+        "no_orbit": _no_orbit(run),
         "confusions": _confusions(run),
-        "mistakes": mistakes(run.exhibits),
-        "scatter": scatter(run.exhibits),
-        "changed": usual[0],
-        "usual": usual[1],
+        "mistakes": mistakes(left),
+        "scatter": scatter(left),
+        "changed": changed,
+        "unchanged": unchanged,
         "facts": facts(run),
         "command": run.command.get("command"),
         "python": in_python(run),
@@ -64,7 +57,6 @@ def learned_page(run: Run) -> dict[str, Any]:
 
 
 def facts_line(run: Run) -> list[str]:
-    """Return what a run was, in a few words each."""
     data = run.config.get("data", {})
     words = [
         str(run.config.get("method")),
@@ -77,22 +69,15 @@ def facts_line(run: Run) -> list[str]:
     return words
 
 
-def _progress(run: Run) -> str:
-    done, asked = len(run.rows), run.config.get("epochs", "?")
-    return f"This run has not ended: {done} of {asked} epochs are done. What follows is how far it has come."
-
-
-def _unseen(run: Run) -> str | None:
-    """Say why there is no orbit to show; None where there is one."""
+def _no_orbit(run: Run) -> str | None:
+    """Return why there is no orbit to show; None if there is one."""
     left = run.exhibits
     if left is None:
-        return (
-            "This run has left no pictures: it has not ended, or it was made by an older version of Augury."
-        )
-    if left.kind in NOT_DRAWN:
-        return NOT_DRAWN[left.kind]
+        return "This run has no pictures: it has not ended, or it was made by an older version of Augury."
+    if left.kind == "features":
+        return "The inputs are lists of numbers without a picture, so there is nothing to draw here."
     if not left.routes:
-        return "This method has no distribution over transformations, so there is no orbit to walk through."
+        return "This method has no distribution over transformations, so there is no orbit to show."
     return None
 
 
@@ -104,21 +89,21 @@ def _confusions(run: Run) -> list[Any]:
     return [own] if plain is None else [own, plain]
 
 
-def changed(config: dict[str, Any]) -> dict[str, Any]:
+def changed_settings(config: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that are not the defaults of their method and network."""
     own = {key: value for key, value in config.items() if key != "data"}
     try:
         usual = LearnConfig.for_method(own.get("method", ""), model=own.get("model")).to_json()
     except AuguryError:
         return own
-    usual = json.loads(json.dumps(usual))
+    usual = json.loads(json.dumps(usual))  # tuples become lists, as in the run's file
     return {key: value for key, value in own.items() if key not in usual or usual[key] != value}
 
 
 def in_python(run: Run) -> str:
     """Return the call that repeats a run which was not started from the command line."""
     config = run.config
-    extra = {k: v for k, v in changed(config).items() if k not in ("method", "model")}
+    extra = {k: v for k, v in changed_settings(config).items() if k not in ("method", "model")}
     source = config.get("data", {}).get("source", "data")
     model = config.get("model")
     lines = [
@@ -130,9 +115,9 @@ def in_python(run: Run) -> str:
     return "import augury\n\naugury.learn(\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
 
-def shown(config: dict[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return settings as text: those that were changed, and all others."""
-    new = changed(config)
+def settings(config: dict[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return settings as text: those that differ from the defaults, and the others."""
+    new = changed_settings(config)
     own = {key: _text(value) for key, value in config.items() if key != "data"}
     return [(k, v) for k, v in own.items() if k in new], [(k, v) for k, v in own.items() if k not in new]
 
@@ -142,7 +127,7 @@ def _text(value: Any) -> str:
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
-    """Return where the data came from and what the run was made with."""
+    """Return the data and the environment of the run."""
     data = run.config.get("data", {})
     rows = [
         ("data", str(data.get("source", "unknown"))),

@@ -1,22 +1,16 @@
-"""Numbers as a person reads them.
-
-Round numbers for axes.
-"""
+"""Numbers as text, and round numbers for axes."""
 
 import math
 from collections.abc import Sequence
 
 UNITS = {"deg": "°", "px": " px", "%": " %", "factor": "", "": "", "element": ""}
-"""What follows a number, by unit; another unit follows after a space."""
+"""Suffix of a number, by unit; any other unit follows after a space."""
 NOTHING = "–"
-"""Where there is nothing to say."""
-
-
 Number = int | float
 
 
 def amount(value: Number | None, unit: str) -> str:
-    """Write a width or a place on an orbit."""
+    """Format a width or a position on an orbit."""
     if value is None:
         return NOTHING
     if unit == "factor":
@@ -29,24 +23,22 @@ def amount(value: Number | None, unit: str) -> str:
 
 
 def either_way(value: Number, unit: str) -> str:
-    """Write how far a width goes, either way."""
+    """Format a width with its ±."""
     return amount(value, unit) if unit in ("factor", "%") else f"±{amount(value, unit)}"
 
 
 def interval(low: Number | None, high: Number | None, unit: str) -> str:
-    """Write an interval."""
     if low is None:
         return NOTHING
     return f"at least {amount(low, unit)}" if high is None else f"{amount(low, unit)} to {amount(high, unit)}"
 
 
 def percent(share: Number | None, digits: int = 1) -> str:
-    """Write a share."""
     return NOTHING if share is None else f"{100 * share:.{digits}f} %"
 
 
 def number(value: Number | None, digits: int = 3) -> str:
-    """Write any number: few digits, thousands apart, a real minus sign."""
+    """Format a number: few digits, commas between thousands, a real minus sign."""
     if value is None:
         return NOTHING
     size = abs(value)
@@ -60,7 +52,6 @@ def signed(value: Number, text: str) -> str:
 
 
 def seconds(value: Number | None) -> str:
-    """Write a time."""
     if value is None:
         return NOTHING
     if value < 60:
@@ -72,7 +63,7 @@ def seconds(value: Number | None) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Join words as one would say them."""
+    """Join words with commas and "and"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -86,6 +77,6 @@ def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
 
 
 def span(values: Sequence[Number]) -> tuple[Number, Number]:
-    """Return the range of numbers, made wider where they are all equal."""
+    """Return the range of numbers, widened if they are all equal."""
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)

@@ -1,4 +1,4 @@
-"""What the slider walks through: frames, and what each model says of them, as one object for the page's script."""
+"""The data of the slider: frames along an orbit, and each model's predictions for them, for the page's script."""
 
 import math
 from typing import Any
@@ -12,24 +12,24 @@ from augury.report.read import Run
 
 
 def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
-    """Return all that the slider needs."""
+    """Return the data of the slider."""
     left = run.exhibits
     if left is None or not left.routes:
         return None
-    routes = [_route(k, route, sheets, word(run)) for k, route in enumerate(left.routes)]
+    routes = [_route(k, route, sheets, origin(run)) for k, route in enumerate(left.routes)]
     shown = [route for route in routes if route is not None]
     if not shown:
         return None
-    answers = [(str(run.config.get("method", "this model")), left.answers)]
+    models = [(str(run.config.get("method", "this model")), left.answers)]
     if run.beside is not None:
-        answers.append((run.beside.model, run.beside))
+        models.append((run.beside.model, run.beside))
     return {
         "examples": [{"label": example.label or _target(example.target)} for example in left.examples],
         "classes": list(left.class_names),
         "task": left.task,
         "routes": shown,
-        "word": word(run),
-        "models": [_model(name, said) for name, said in answers],
+        "origin": origin(run),
+        "models": [_model(name, answers) for name, answers in models],
     }
 
 
@@ -37,8 +37,8 @@ def _target(values: Any) -> str:
     return ", ".join(number(v) for v in values)
 
 
-def word(run: Run) -> str:
-    """Say how the widths came about."""
+def origin(run: Run) -> str:
+    """Return whether the widths were given or learned."""
     widths = {} if run.invariance is None else run.invariance.widths
     return "given" if widths and all(w.verdict == "given" for w in widths.values()) else "learned"
 
@@ -48,15 +48,15 @@ def _route(k: int, route: Route, sheets: Sheets, how: str) -> dict[str, Any] | N
     if sheet is None:
         return None
     gallery = route.frames
-    inside = [_inside(at, route) for at in route.at]
+    unchanged = 1.0 if route.unit == "factor" else 0.0
     values: dict[str, Any] = {
         "index": k,
         "name": route.name,
         "at": [_place(at, route) for at in route.at],
-        "inside": inside,
+        "inside": [_inside(at, route) for at in route.at],
         "zone": _zone(route),
         "learned": _learned(route, how),
-        "start": _start(route),
+        "start": route.at.index(unchanged) if unchanged in route.at else 0,
         "sheet": sheet,
         "rows": gallery.rows,
         "columns": gallery.columns,
@@ -67,12 +67,6 @@ def _route(k: int, route: Route, sheets: Sheets, how: str) -> dict[str, Any] | N
         values["paths"] = [[path(gallery, r, c) for c in range(gallery.columns)] for r in range(gallery.rows)]
         values["behind"] = str(backdrop(gallery))
     return values
-
-
-def _start(route: Route) -> int:
-    """Return the step at which the input itself is shown, where the route passes through it."""
-    nothing = 1.0 if route.unit == "factor" else 0.0
-    return route.at.index(nothing) if nothing in route.at else 0
 
 
 def _place(at: Number, route: Route) -> str:
@@ -87,7 +81,7 @@ def _inside(at: Number, route: Route) -> bool:
 
 
 def _zone(route: Route) -> list[float]:
-    """Return from where to where on the way the learned width reaches, as shares of the way."""
+    """Return the learned range as shares of the slider."""
     if route.learned is None or route.unit == "element":
         return [0.0, 1.0]
     first, last, reach = route.at[0], route.at[-1], route.learned
@@ -100,24 +94,19 @@ def _zone(route: Route) -> list[float]:
 
 def _learned(route: Route, how: str) -> str:
     if route.learned is None:
-        return f"a walk inside the {how} distribution"
+        return f"a path inside the {how} distribution"
     if route.unit == "element":
-        return f"leaves the input with a chance of {amount(route.learned, '%')}"
+        return f"identity with probability {amount(route.learned, '%')}"
     return f"{how}: {either_way(route.learned, route.unit)}"
 
 
-def _model(name: str, said: Answers) -> dict[str, Any]:
-    return {
-        "name": name,
-        "classes": said.classes,
-        "chances": said.chances,
-        "truth": said.truth,
-        "values": said.values,
-    }
+def _model(name: str, answers: Answers) -> dict[str, Any]:
+    fields = ("classes", "chances", "truth", "values")
+    return {"name": name} | {field: getattr(answers, field) for field in fields}
 
 
-def strip(left: Exhibits | None, sheets: Sheets) -> list[tuple[str, Markup, list[Markup]]]:
-    """Return every example as it is in the data, and draws from the learned distribution."""
+def drawn_examples(left: Exhibits | None, sheets: Sheets) -> list[tuple[str, Markup, list[Markup]]]:
+    """Return every example with its name, itself, and draws from the learned distribution."""
     if left is None or left.draws is None:
         return []
     sheet = sheets.add(left.draws)

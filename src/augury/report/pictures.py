@@ -1,4 +1,4 @@
-"""Frames on the page: a sheet of pictures is put into it once, and every frame is a window on its sheet."""
+"""Frames on the page: every sheet of pictures is embedded once, and a frame shows one part of its sheet."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from augury.records.exhibits import BOX, VIEWS, Gallery
 
 TYPES = {".png": "image/png", ".jpg": "image/jpeg"}
 BUDGET = 5_500_000
-"""Bytes of pictures on a page: with them it stays below 8 MB."""
+"""Largest number of bytes of pictures on a page, which keeps it below 8 MB."""
 
 
 class Sheets:
-    """Collects the sheets of a page, as long as there is room."""
+    """The sheets of a page, within the budget."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.left = folder / VIEWS, BUDGET
         self.rules: list[Markup] = []
 
     def add(self, gallery: Gallery) -> str | None:
-        """Put a gallery's pictures on the page."""
+        """Embed the pictures of a gallery; return their CSS class, or None if they do not fit."""
         if gallery.file is None:
             return ""
         path = self.folder / Path(gallery.file).name
@@ -41,20 +41,19 @@ class Sheets:
 
     @property
     def css(self) -> Markup:
-        """The style rules of all sheets."""
+        """The CSS of all sheets."""
         return Markup("\n").join(self.rules)
 
 
 def frame(gallery: Gallery, sheet: str, row: int, column: int, label: str = "") -> Markup:
-    """Return one frame."""
-    said = Markup('role="img" aria-label="{}"').format(label) if label else Markup('aria-hidden="true"')
+    described = Markup('role="img" aria-label="{}"').format(label) if label else Markup('aria-hidden="true"')
     if gallery.file is not None:
         x, y = _share(column, gallery.columns), _share(row, gallery.rows)
         style = f"background-position:{x:g}% {y:g}%;aspect-ratio:{gallery.width}/{gallery.height}"
-        return Markup('<span class="frame {}" style="{}" {}></span>').format(sheet, style, said)
+        return Markup('<span class="frame {}" style="{}" {}></span>').format(sheet, style, described)
     return Markup(
         '<svg class="frame drawing" viewBox="0 0 {b} {b}" {s}>{behind}<path class="{c}" d="{d}"/></svg>'
-    ).format(b=BOX, s=said, behind=backdrop(gallery), c=gallery.style, d=path(gallery, row, column))
+    ).format(b=BOX, s=described, behind=backdrop(gallery), c=gallery.style, d=path(gallery, row, column))
 
 
 def path(gallery: Gallery, row: int, column: int) -> str:
@@ -78,5 +77,5 @@ def backdrop(gallery: Gallery) -> Markup:
 
 
 def _share(k: int, n: int) -> float:
-    """Return the position of the k-th of n windows, as style sheets count it."""
+    """Return the CSS background position of the k-th of n frames."""
     return 0.0 if n < 2 else round(100 * k / (n - 1), 4)

@@ -1,9 +1,7 @@
-"""Curves in a frame, as SVG that takes its colours from the page and can be read out point by point.
+"""Plots and bars as SVG.
 
-The page's style sheet knows the classes `c0` to `c6`; its script moves a hairline along `data-read` by pointer, touch
-or arrow keys. Without either, the figure still stands.
-
-Bars: a width with its interval and the planted truth, and any list of numbers side by side.
+The page's style sheet defines the colours `c0` to `c6`; its script moves a hairline along `data-read` by pointer, touch
+or arrow keys. The figures need neither.
 """
 
 import json
@@ -19,8 +17,8 @@ from augury.report.numbers import Number, number, span, ticks
 WIDTH, HEIGHT = 360, 200
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 16, 34
 COLOURS = 7
-MOST = 240
-"""Points of a line; longer ones are thinned."""
+MAX_POINTS = 240
+"""Longer lines are thinned."""
 
 
 @dataclass(frozen=True)
@@ -28,19 +26,16 @@ class Line:
     """One curve."""
 
     name: str
-    """What it shows."""
     x: Sequence[Number]
-    """Where, rising."""
+    """Increasing."""
     y: Sequence[Number]
-    """How much."""
     spread: Sequence[Number] = ()
-    """Half the height of a band about it; none unless given."""
+    """Half the height of a band around the line."""
     colour: int = 0
-    """Which of the page's colours."""
     dashed: bool = False
     """For a reference."""
     dots: bool = False
-    """Show the points and no line between them."""
+    """Points without a line between them."""
 
 
 @dataclass(frozen=True)
@@ -48,25 +43,21 @@ class Plot:
     """Curves in one frame."""
 
     title: str
-    """Above it."""
     lines: Sequence[Line]
-    """What it shows."""
     x_label: str = "epoch"
-    """Below it."""
     levels: Sequence[tuple[str, Number]] = ()
     """Horizontal lines with their names: a planted truth, a limit."""
     at: tuple[str, Number] | None = None
-    """A place on the x axis to mark, with its name."""
+    """A position on the x axis to mark, with its name."""
     y_from: Number | None = None
-    """Where the y axis begins at the latest."""
+    """The y axis begins here or below."""
     y_to: Number | None = None
-    """Where it ends at the earliest."""
+    """The y axis ends here or above."""
     text: Callable[..., str] = number
-    """How its numbers are written."""
+    """Format of its numbers."""
 
 
 def draw(plot: Plot) -> Markup:
-    """Draw a plot."""
     lines = [_thinned(line) for line in plot.lines if len(line.x)]
     box = _box(plot, lines)
     parts = [_grid(plot, box), *(_level(name, y, box) for name, y in plot.levels)]
@@ -85,9 +76,9 @@ def draw(plot: Plot) -> Markup:
 
 def _thinned(line: Line) -> Line:
     n = len(line.x)
-    if n <= MOST:
+    if n <= MAX_POINTS:
         return line
-    keep = sorted({round(k * (n - 1) / (MOST - 1)) for k in range(MOST)})
+    keep = sorted({round(k * (n - 1) / (MAX_POINTS - 1)) for k in range(MAX_POINTS)})
     x, y, spread = ([values[k] for k in keep] if values else [] for values in (line.x, line.y, line.spread))
     return replace(line, x=x, y=y, spread=spread)
 
@@ -150,9 +141,9 @@ def _line(line: Line, box: Sequence[Number]) -> Markup:
     parts = []
     if line.spread:
         pairs = list(zip(line.x, line.y, line.spread, strict=True))
-        there = [f"{_x(x, box):.1f} {_y(y + s, box):.1f}" for x, y, s in pairs]
-        back = [f"{_x(x, box):.1f} {_y(y - s, box):.1f}" for x, y, s in reversed(pairs)]
-        parts.append(Markup('<path class="band {}" d="M{}Z"/>').format(colour, "L".join(there + back)))
+        upper = [f"{_x(x, box):.1f} {_y(y + s, box):.1f}" for x, y, s in pairs]
+        lower = [f"{_x(x, box):.1f} {_y(y - s, box):.1f}" for x, y, s in reversed(pairs)]
+        parts.append(Markup('<path class="band {}" d="M{}Z"/>').format(colour, "L".join(upper + lower)))
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     dashed = " dashed" if line.dashed else ""
     if not line.dots:
@@ -165,7 +156,7 @@ def _line(line: Line, box: Sequence[Number]) -> Markup:
 
 
 def _readings(plot: Plot, lines: Sequence[Line], box: Sequence[Number]) -> list[list[object]]:
-    """Return for every x where it is on the page, and what stands there in words."""
+    """Return for every x its position on the page, and the values there as text."""
     at: dict[Number, list[str]] = {}
     for line in lines:
         for x, y in zip(line.x, line.y, strict=True):
@@ -174,7 +165,7 @@ def _readings(plot: Plot, lines: Sequence[Line], box: Sequence[Number]) -> list[
 
 
 def legend(lines: Sequence[Line]) -> Markup:
-    """Return what each line of a plot is."""
+    """Return the legend of a plot with several lines."""
     if len(lines) < 2:
         return Markup("")
     entry = Markup('<li><span class="key {}{}"></span>{}</li>')
@@ -187,20 +178,20 @@ def legend(lines: Sequence[Line]) -> Markup:
 
 LENGTH, THICK = 300, 26
 FULL = {"deg": 180.0, "%": 100.0}
-"""Where the scale of a unit ends by nature."""
+"""End of the scale of units with a natural end."""
 LEAST = {"px": 2.0, "factor": 1.5}
-"""Where it ends at the earliest; 0.5 for plain numbers."""
+"""Smallest end of the scale of other units (default: 0.5)."""
 
 
 def scale_end(widths: Sequence[Width]) -> float:
-    """Return where a scale ends that holds some widths of one unit."""
+    """Return the end of a scale for some widths of one unit."""
     unit = widths[0].unit
     known = [v for w in widths for v in (w.value, w.low, w.high, w.planted) if v is not None]
     return FULL.get(unit) or max(LEAST.get(unit, 0.5), 1.15 * max(known))
 
 
 def width_bar(width: Width, end: Number | None = None) -> Markup:
-    """Draw a width from nothing to its value, its interval, and the truth where it is known."""
+    """Draw a width, its interval, and the planted truth if it is known."""
     end = end or scale_end([width])
 
     def at(value: float) -> float:
@@ -228,19 +219,16 @@ class Bar:
     """One bar of a list."""
 
     name: str
-    """What it is."""
     value: Number
-    """How long."""
     text: str
-    """How the value is written."""
+    """The value as text."""
     colour: int = 0
-    """Which of the page's colours."""
 
 
 def bar_list(
     bars: Sequence[Bar], end: Number | None = None, limit: tuple[str, Number] | None = None
 ) -> Markup:
-    """Draw bars one below the other, with their names and values as text."""
+    """Draw a list of bars with their names and values."""
     end = end or max([bar.value for bar in bars] + [limit[1] if limit else 0.0]) or 1.0
     mark = Markup("")
     if limit is not None:

@@ -82,9 +82,9 @@ def fit(
         progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
         try:
             _train(learner, data, batches, config, state, folder, progress)
+            return _finish(learner, data, batches, state, progress)
         finally:
             progress.stop()
-        return _finish(learner, data, batches, state)
 
 
 def _units(learner: Learner) -> dict[str, str]:
@@ -195,14 +195,16 @@ def _keep_best(learner: Learner, state: RunState) -> None:
         state.best = Best(state.epoch, evidence, learned(learner))
 
 
-def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState) -> Fit:
+def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState, progress: Progress) -> Fit:
     started = time.perf_counter()
     epoch = state.epoch
     if state.best is not None:
         restore_learned(learner, state.best.tensors)
         epoch = state.best.epoch
+    progress.stage("intervals of the widths" if learner.transform else "evidence")
     findings = learner.conclude(batches, state.rngs["views"])
     seconds = state.seconds + time.perf_counter() - started
+    progress.stage("test set")
     outputs = outputs_of(learner.model, data.x_test) if len(data.x_test) else None
     scores = {} if outputs is None else score_of(outputs, data.y_test, data.task)
     learner.model.eval()

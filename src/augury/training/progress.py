@@ -51,6 +51,15 @@ class Progress:
             Its line of metrics: epoch, loss, widths in their units, log evidence where there is one, seconds.
         """
 
+    def stage(self, what: str) -> None:
+        """Learn that the epochs are done and something else begins.
+
+        Parameters
+        ----------
+        what
+            The intervals of the widths, or the scores on the test set.
+        """
+
     def stop(self) -> None:
         """Learn that the run has ended, well or not."""
 
@@ -85,6 +94,11 @@ class Together(Progress):
         """Pass it on."""
         for watcher in self.watchers:
             watcher.epoch(row)
+
+    def stage(self, what: str) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.stage(what)
 
     def stop(self) -> None:
         """Pass it on, to every one even if another fails."""

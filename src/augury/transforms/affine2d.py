@@ -1,6 +1,5 @@
 """Affine transformations of images and of plain coordinates, with learnable widths (papers A and B)."""
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -8,50 +7,22 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.core.units import DEGREES, FACTOR, PLAIN, Unit, WidthSpec, pixels
 from augury.transforms.affine_matrices import GENERATORS, G, affine_matrices, image_coordinates
 from augury.transforms.base import Transform
+from augury.transforms.vocabulary import AFFINE, COORDINATES
 from augury.transforms.warp import warp
 
 MATRICES = dict(zip(GENERATORS, G, strict=True)) | {"scale_joint": G[3] + G[4]}
-"""The papers' six generators, and one that scales both axes by one factor (see `correlated`)."""
-
-SUBSETS = {
-    "affine": GENERATORS,
-    "similarity": ("translate_x", "translate_y", "rotation", "scale_joint"),
-    "translation": ("translate_x", "translate_y"),
-    "scale": ("scale_x", "scale_y"),
-}
-"""Names for subsets of generators: those that the papers use, and the maps that keep shapes."""
-
-UPPER = {"rotation": math.pi}
-"""Beyond half a turn a rotation repeats itself; on plain coordinates the other generators have no such end."""
-
-UPPER_ON_IMAGES = UPPER | {
-    "translate_x": 1.0,
-    "translate_y": 1.0,
-    "scale_x": 2.0,
-    "scale_y": 2.0,
-    "scale_joint": 2.0,
-}
-"""An image that is shifted by more than half its side, or shrunk or blown up more than sevenfold, shows nothing: all
-views are then alike, the evidence is flat, and a width would drift for ever."""
+"""The papers' six generators, and one that scales both axes by one factor."""
 
 
 def generator_names(generators: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the generators that a name of a subset, one generator's name or a list of names stands for."""
+    """Return the generators that a word or a list of words stands for, in the order of `MATRICES`."""
     given = [generators] if isinstance(generators, str) else list(generators)
-    known = {name: (name,) for name in MATRICES} | SUBSETS
-    wanted = {name for word in given for name in known[choose("generator", word, known)]}
+    wanted = {name for word in given for name in AFFINE[choose("generator", word, AFFINE)].parts or (word,)}
     if not wanted:
         raise InputError("generators must name at least one generator; got none. Try 'affine' for all six.")
     return tuple(name for name in MATRICES if name in wanted)
-
-
-def _unit(name: str, size: int) -> Unit:
-    if name.startswith("translate"):
-        return pixels(size)
-    return DEGREES if name == "rotation" else FACTOR if name.startswith("scale") else PLAIN
 
 
 class Affine2d(Transform):
@@ -63,9 +34,9 @@ class Affine2d(Transform):
     Parameters
     ----------
     image_size
-        Height and width of the images in pixels.
+        Height and width of the images in pixels; one number for square images.
     generators
-        Which generators may act; the papers' six unless told.
+        Which generators may act. Default: the papers' six.
     sampling
         How eps is drawn: "independent", "stratified" or "grid".
     """
@@ -74,14 +45,13 @@ class Affine2d(Transform):
 
     def __init__(
         self,
-        image_size: tuple[int, int],
+        image_size: int | tuple[int, int],
         generators: str | Sequence[str] = "affine",
         sampling: str = "independent",
     ) -> None:
         names = generator_names(generators)
-        H, W = image_size
-        specs = [WidthSpec(n, _unit(n, min(H, W)), UPPER_ON_IMAGES.get(n, math.inf)) for n in names]
-        super().__init__(specs, sampling)
+        H, W = (image_size, image_size) if isinstance(image_size, int) else image_size
+        super().__init__([AFFINE[n].spec(n, min(H, W)) for n in names], sampling)
         self.image_size = (H, W)
         self.generators = torch.stack([MATRICES[n] for n in names])
 
@@ -138,8 +108,7 @@ class AffineCoordinates(Transform):
 
     def __init__(self, generators: str | Sequence[str] = "rotation", sampling: str = "independent") -> None:
         names = generator_names(generators)
-        units = {n: PLAIN if n.startswith("translate") else _unit(n, 2) for n in names}
-        super().__init__([WidthSpec(n, units[n], UPPER.get(n, math.inf)) for n in names], sampling)
+        super().__init__([COORDINATES[n].spec(n) for n in names], sampling)
         self.generators = torch.stack([MATRICES[n] for n in names])
 
     def act(self, x: Float[Tensor, "B 2"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S 2"]:

@@ -34,27 +34,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.core.units import DEGREES, FACTOR, Unit, WidthSpec
 from augury.transforms.base import Transform, magnitude
-from augury.transforms.finite_groups import CHANCE
+from augury.transforms.vocabulary import COLOR
 
 LUMA = (0.299, 0.587, 0.114)
 """Weights of red, green and blue in the grey version of an image."""
 
-SIGMA = Unit("px", math.sqrt, lambda sigma: sigma**2)
-"""A variance, shown as a standard deviation in pixels."""
-
-COLORS = {
-    "brightness": WidthSpec("brightness", FACTOR, math.log(10)),
-    "contrast": WidthSpec("contrast", FACTOR, math.log(10)),
-    "saturation": WidthSpec("saturation", FACTOR, math.log(10)),
-    "hue": WidthSpec("hue", DEGREES, math.pi),
-    "grey": WidthSpec("grey", CHANCE, 1.0),
-    "blur": WidthSpec("blur", SIGMA, 64.0),
-}
+COLORS = {name: COLOR[name].spec(name) for name in COLOR["color"].parts}
 """The widths by name, in the order in which they act (blur commutes with the rest)."""
 
-NEED_RGB = ("saturation", "hue", "grey")
+NEED_RGB = tuple(name for name in COLORS if COLOR[name].needs_rgb)
 """Those that mean something for red, green and blue only."""
 
 ONE_WAY = ("grey", "blur")

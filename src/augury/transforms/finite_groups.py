@@ -24,13 +24,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.core.units import WidthSpec, scaled
+from augury.core.units import PER_CENT, WidthSpec
 from augury.transforms.affine_matrices import image_coordinates
 from augury.transforms.base import Transform, magnitude
 from augury.transforms.warp import warp
-
-CHANCE = scaled("%", 100.0)
-"""Unit of a probability or a share."""
 
 RELAXATIONS = ("soft", "straight_through")
 """What a view is: the blend itself, or the nearer of the two images with the gradient of the blend."""
@@ -69,7 +66,7 @@ class FiniteGroup(Transform):
         if not 0 < temperature <= 1:
             raise InputError(f"temperature must be above 0 and at most 1; got {temperature}. Try 0.2.")
         full = (order - 1) / order
-        super().__init__([WidthSpec(name, CHANCE, full)], sampling, noise_dim=1 if order == 2 else 2)
+        super().__init__([WidthSpec(name, PER_CENT, full)], sampling, noise_dim=1 if order == 2 else 2)
         self.one_way = self.names
         self.order, self.exact, self.temperature = order, exact, temperature
         self.relaxation = choose("relaxation", relaxation, RELAXATIONS)
@@ -85,14 +82,6 @@ class FiniteGroup(Transform):
     def orbit(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n C H W"]:
         """Return every element applied to every image."""
         return torch.stack([self.element(x, j) for j in range(self.order)], dim=1)
-
-    def inverse(self, views: Float[Tensor, "B n C H W"]) -> Float[Tensor, "B n C H W"]:
-        """Undo element j on the j-th view: brings maps over an orbit back to one frame."""
-        if views.shape[1] != self.order:
-            raise InputError(
-                f"{self.names[0]} has {self.order} elements; got {views.shape[1]} views. Give one for each."
-            )
-        return torch.stack([self.element(views[:, j], self.inverse_of(j)) for j in range(self.order)], dim=1)
 
     def act(self, x: Float[Tensor, "B C H W"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C H W"]:
         """Blend every image with S random elements of its orbit, as far as the noise and eta say."""

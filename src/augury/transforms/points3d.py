@@ -9,7 +9,6 @@ since (1 - cos theta) / theta^2 = 1/2 (sin(theta / 2) / (theta / 2))^2: entire f
 0.
 """
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -17,11 +16,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.core.units import DEGREES, FACTOR, WidthSpec
 from augury.transforms.affine_matrices import sinhc_sqrt
 from augury.transforms.base import Transform
+from augury.transforms.vocabulary import POINTS
 
-AXES = ("rotation_x", "rotation_y", "rotation_z")
+AXES = POINTS["rotation3d"].parts
 POINT_GENERATORS = (*AXES, "scale")
 """Names of the generators: rotation about each axis, and isotropic scale."""
 
@@ -47,7 +46,7 @@ class Rotation3d(Transform):
     Parameters
     ----------
     generators
-        Which of the four may act; the three rotations unless told.
+        Which of the four may act. Default: the three rotations.
     sampling
         How eps is drawn.
     """
@@ -59,8 +58,7 @@ class Rotation3d(Transform):
         if not wanted:
             raise InputError(f"generators must name at least one of {', '.join(POINT_GENERATORS)}; got none.")
         names = [name for name in POINT_GENERATORS if name in wanted]
-        rotation, scale = (DEGREES, math.pi), (FACTOR, math.inf)
-        super().__init__([WidthSpec(n, *(rotation if n in AXES else scale)) for n in names], sampling)
+        super().__init__([POINTS[name].spec(name) for name in names], sampling)
         self.axes = [AXES.index(name) for name in names if name in AXES]
 
     def act(self, x: Float[Tensor, "B P 3"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S P 3"]:

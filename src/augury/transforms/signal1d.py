@@ -13,9 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.core.units import FACTOR, WidthSpec, scaled
 from augury.transforms.affine_matrices import GENERATORS, G, affine_matrices
 from augury.transforms.base import Transform
+from augury.transforms.vocabulary import SIGNAL
 from augury.transforms.warp import warp
 
 SIGNAL_GENERATORS = {"time_shift": "translate_x", "time_stretch": "scale_x", "amplitude": None}
@@ -36,7 +36,7 @@ class Signal1d(Transform):
     length
         Samples T of a signal.
     generators
-        Which of "time_shift", "time_stretch", "amplitude" may act; all of them unless told.
+        Which of "time_shift", "time_stretch", "amplitude" may act. Default: all of them.
     sampling
         How eps is drawn.
     """
@@ -55,8 +55,7 @@ class Signal1d(Transform):
                 f"generators must name at least one of {', '.join(SIGNAL_GENERATORS)}; got none."
             )
         names = [name for name in SIGNAL_GENERATORS if name in wanted]
-        units = {"time_shift": scaled("samples", length / 2)}
-        super().__init__([WidthSpec(name, units.get(name, FACTOR)) for name in names], sampling)
+        super().__init__([SIGNAL[name].spec(name, length) for name in names], sampling)
         self.length = length
         of_time = [GENERATORS.index(SIGNAL_GENERATORS[n]) for n in names if SIGNAL_GENERATORS[n]]
         self.time_generators = G[of_time]

@@ -1,130 +1,197 @@
-"""From the words a user types to a transformation of their data. Free of torch until one is built."""
+"""The words for transformations and their units: one table for `learn`, `amortize`, `audit`, `adapt` and `export`.
 
+`build` makes the transformation that words describe. Nothing here imports torch until one is built.
+"""
+
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from augury.core.errors import InputError, choose
+from augury.core.units import DEGREES, FACTOR, PER_CENT, PLAIN, SIGMA, Unit, WidthSpec, pixels, samples
 
 if TYPE_CHECKING:
-    import augury.transforms.base
+    from augury.transforms.base import Transform
 
+
+@dataclass(frozen=True)
+class Word:
+    """What a word means."""
+
+    what: str
+    """One line about it."""
+    unit: Unit | Callable[[int], Unit] | None = None
+    """Unit of its width, or how that follows from the side of an image; None for a word that takes no amount."""
+    upper: float = math.inf
+    """Largest eta that means anything new."""
+    parts: tuple[str, ...] = ()
+    """The words that it stands for; none for a single width."""
+    needs_rgb: bool = False
+    """Whether it means something for three channels only."""
+
+    def spec(self, name: str, side: int = 2) -> WidthSpec:
+        """Return name, unit and bound of the width on data with so many pixels (samples) along a side."""
+        unit = self.unit(side) if callable(self.unit) else self.unit
+        return WidthSpec(name, unit or PLAIN, self.upper)
+
+    @property
+    def symbol(self) -> str:
+        """What follows the number, such as "deg", "px", "factor" or "%"; empty for a plain number."""
+        return self.spec("").unit.symbol
+
+
+# An image that is shifted by more than half its side, or shrunk or blown up more than sevenfold, shows nothing: all
+# views are then alike, the evidence is flat, and a width would drift for ever.
 AFFINE = {
-    "affine": "all six generators below, each with its own width",
-    "similarity": "translation, rotation and joint scale: the maps that keep shapes",
-    "translation": "translate_x and translate_y",
-    "scale": "scale_x and scale_y, independent of each other",
-    "translate_x": "shift to the left and right",
-    "translate_y": "shift up and down",
-    "rotation": "turn about the centre",
-    "scale_x": "stretch along x",
-    "scale_y": "stretch along y",
-    "scale_joint": "scale both axes by one factor",
-    "shear": "shear",
+    "affine": Word(
+        "the six generators of paper A, each with its own width: translation, rotation, scale and shear",
+        parts=("translate_x", "translate_y", "rotation", "scale_x", "scale_y", "shear"),
+    ),
+    "similarity": Word(
+        "translation, rotation and joint scale: the maps that keep shapes",
+        parts=("translate_x", "translate_y", "rotation", "scale_joint"),
+    ),
+    "translation": Word("translate_x and translate_y", pixels, 1.0, ("translate_x", "translate_y")),
+    "scale": Word("scale_x and scale_y, independent of each other", FACTOR, 2.0, ("scale_x", "scale_y")),
+    "translate_x": Word("shift to the left and right", pixels, 1.0),
+    "translate_y": Word("shift up and down", pixels, 1.0),
+    "rotation": Word("turn about the centre", DEGREES, math.pi),
+    "scale_x": Word("stretch along x", FACTOR, 2.0),
+    "scale_y": Word("stretch along y", FACTOR, 2.0),
+    "scale_joint": Word("scale both axes by one factor", FACTOR, 2.0),
+    "shear": Word("shear", PLAIN),
 }
 COLOR = {
-    "color": "every colour transformation that fits the channels",
-    "brightness": "multiply all channels",
-    "contrast": "stretch about the mean grey",
-    "saturation": "stretch about each pixel's grey (3 channels)",
-    "hue": "turn colours about the grey axis (3 channels)",
-    "grey": "fade to grey (3 channels)",
-    "blur": "Gaussian blur",
+    "color": Word(
+        "every colour transformation that fits the channels",
+        parts=("brightness", "contrast", "saturation", "hue", "grey", "blur"),
+    ),
+    "brightness": Word("multiply all channels", FACTOR, math.log(10)),
+    "contrast": Word("stretch about the mean grey", FACTOR, math.log(10)),
+    "saturation": Word("stretch about each pixel's grey (3 channels)", FACTOR, math.log(10), needs_rgb=True),
+    "hue": Word("turn colours about the grey axis (3 channels)", DEGREES, math.pi, needs_rgb=True),
+    "grey": Word("fade to grey (3 channels)", PER_CENT, 1.0, needs_rgb=True),
+    "blur": Word("Gaussian blur", SIGMA, 64.0),
 }
 FINITE = {
-    "flip_x": "mirror left and right",
-    "flip_y": "mirror top and bottom",
-    "C2": "half turns",
-    "C4": "quarter turns (square images); any Cn will do: C3, C8, ...",
-    "T3": "translations by thirds of the image on a torus; any Tn, also T3_x, T3_y",
+    "flip": Word("flip_x", PER_CENT, 1 / 2, ("flip_x",)),
+    "flip_x": Word("mirror left and right", PER_CENT, 1 / 2),
+    "flip_y": Word("mirror top and bottom", PER_CENT, 1 / 2),
+    "C2": Word("half turns", PER_CENT, 1 / 2),
+    "C4": Word("quarter turns (square images); any Cn will do: C3, C8, ...", PER_CENT, 3 / 4),
+    "T3": Word("translations by thirds of the image on a torus; any Tn, also T3_x, T3_y", PER_CENT, 8 / 9),
 }
 SIGNAL = {
-    "signal": "all of the three below",
-    "time_shift": "shift in time",
-    "time_stretch": "stretch of time",
-    "amplitude": "gain",
+    "signal": Word("all of the three below", parts=("time_shift", "time_stretch", "amplitude")),
+    "time_shift": Word("shift in time", samples),
+    "time_stretch": Word("stretch of time", FACTOR),
+    "amplitude": Word("gain", FACTOR),
 }
 POINTS = {
-    "rotation3d": "rotation_x, rotation_y and rotation_z",
-    "rotation_x": "turn about the x axis",
-    "rotation_y": "turn about the y axis",
-    "rotation_z": "turn about the z axis",
-    "scale": "one factor for all axes",
+    "rotation3d": Word(
+        "rotation_x, rotation_y and rotation_z", DEGREES, math.pi, ("rotation_x", "rotation_y", "rotation_z")
+    ),
+    "rotation_x": Word("turn about the x axis", DEGREES, math.pi),
+    "rotation_y": Word("turn about the y axis", DEGREES, math.pi),
+    "rotation_z": Word("turn about the z axis", DEGREES, math.pi),
+    "scale": Word("one factor for all axes", FACTOR),
 }
-WORDS = {
-    "image": AFFINE | COLOR | FINITE,
-    "signal": SIGNAL,
-    "points": POINTS,
-    "coordinates": AFFINE,
+COORDINATES = {
+    name: replace(
+        word,
+        unit=PLAIN if word.unit is pixels else word.unit,
+        upper=word.upper if name == "rotation" else math.inf,
+    )
+    for name, word in AFFINE.items()
 }
+"""The same maps of plain coordinates, which have no pixels and no border."""
+
+WORDS = {"image": AFFINE | COLOR | FINITE, "signal": SIGNAL, "points": POINTS, "coordinates": COORDINATES}
 """What can be asked for, by kind of data, and what it means."""
 
 _CYCLIC = re.compile(r"C([1-9]\d*)")
 _TORUS = re.compile(r"T([1-9]\d*)(?:_([xy]))?")
 
 
-def build(
-    words: str | Sequence[str], kind: str, shape: Sequence[int], sampling: str = "independent"
-) -> "augury.transforms.base.Transform":
-    """Return the transformation that the words describe, with all widths at 0.
-
-    Parts of one family share one transformation; families act in the order finite groups, affine, colour.
-    """
-    given = words.split(",") if isinstance(words, str) else words
-    asked = list(dict.fromkeys(_known(word.strip(), kind) for word in given if word.strip()))
-    if not asked:
-        raise InputError("name at least one transformation; got none. " + _fitting(kind))
-    from augury.transforms.compose import Compose
-
-    makers = {"image": _image, "signal": _signal, "points": _points, "coordinates": _coordinates}
-    parts = makers[kind](asked, tuple(shape), sampling)
-    return parts[0] if len(parts) == 1 else Compose(parts)
+def known(name: str, kind: str) -> Word:
+    """Return what a word means for a kind of data, or raise an error that names the words that fit."""
+    if kind not in WORDS:
+        raise InputError(
+            f"transformations are known for data of kind {', '.join(WORDS)}; got kind '{kind}'. "
+            f"Reshape the data, or write a transformation of your own (augury.Transform)."
+        )
+    if name in WORDS[kind]:
+        return WORDS[kind][name]
+    if kind == "image" and (match := _CYCLIC.fullmatch(name) or _TORUS.fullmatch(name)):
+        n = int(match[1]) ** (2 if name[0] == "T" and match[2] is None else 1)
+        return Word(f"a group of {n} elements", PER_CENT, (n - 1) / n)
+    elsewhere = [other for other, words in WORDS.items() if name in words]
+    if elsewhere:
+        raise InputError(f"'{name}' acts on data of kind {' or '.join(elsewhere)}. {_fitting(kind)}")
+    choose("transformation", name, WORDS[kind])
+    raise AssertionError  # choose has raised
 
 
 def _fitting(kind: str) -> str:
     return f"For data of kind {kind} there are {', '.join(WORDS[kind])}."
 
 
-def _known(word: str, kind: str) -> str:
-    """Return the word if it fits the kind of data, else raise an error that names what fits."""
-    if kind not in WORDS:
-        raise InputError(
-            f"transformations are known for data of kind {', '.join(WORDS)}; got kind '{kind}'. "
-            f"Reshape the data, or write a transformation of your own (augury.Transform)."
-        )
-    if word in WORDS[kind] or (kind == "image" and (_CYCLIC.fullmatch(word) or _TORUS.fullmatch(word))):
-        return word
-    elsewhere = [other for other, known in WORDS.items() if word in known]
-    if elsewhere:
-        raise InputError(f"'{word}' acts on data of kind {' or '.join(elsewhere)}. {_fitting(kind)}")
-    return choose("transformation", word, WORDS[kind])
+def single(names: Sequence[str], kind: str) -> list[str]:
+    """Return the single widths (and finite groups) that words stand for, each once, in the order given."""
+    found = [part for name in names for part in known(name, kind).parts or (name,)]
+    return list(dict.fromkeys(found))
 
 
-def _image(
-    asked: list[str], shape: tuple[int, ...], sampling: str
-) -> "list[augury.transforms.base.Transform]":
+def build(
+    words: str | Sequence[str], kind: str, shape: Sequence[int], sampling: str = "independent"
+) -> "Transform":
+    """Return the transformation that the words describe, with all widths at 0.
+
+    Parts of one family share one transformation; families act in the order finite groups, affine, colour.
+    """
+    given = words.split(",") if isinstance(words, str) else words
+    asked = [word.strip() for word in given if word.strip()]
+    names = single(asked, kind)
+    if not names:
+        raise InputError("name at least one transformation; got none. " + _fitting(kind))
+    if kind == "image":
+        return _image(asked, names, shape, sampling)
+    if kind == "signal":
+        from augury.transforms.signal1d import Signal1d
+
+        return Signal1d(shape[-1], names, sampling)
+    if kind == "points":
+        from augury.transforms.points3d import Rotation3d
+
+        return Rotation3d(names, sampling)
+    from augury.transforms.affine2d import AffineCoordinates
+
+    return AffineCoordinates(names, sampling)
+
+
+def _image(asked: list[str], names: list[str], shape: Sequence[int], sampling: str) -> "Transform":
     from augury.transforms.affine2d import Affine2d
-    from augury.transforms.color import COLORS, NEED_RGB, Color
+    from augury.transforms.color import Color
+    from augury.transforms.compose import Compose
 
     C, H, W = shape
-    parts = [_finite(word, H, W, sampling) for word in asked if word not in AFFINE | COLOR]
-    affine = [word for word in asked if word in AFFINE]
-    if affine:
-        parts.append(Affine2d((H, W), affine, sampling))
-    fits = [name for name in COLORS if C == 3 or name not in NEED_RGB]
-    colors = [name for word in asked if word in COLOR for name in (fits if word == "color" else [word])]
-    misfits = [name for name in colors if name not in fits]
-    if misfits:
+    misfits = [name for name in names if C != 3 and known(name, "image").needs_rgb]
+    if any(name in asked for name in misfits):
+        fits = ", ".join(name for name in COLOR["color"].parts if not COLOR[name].needs_rgb)
         raise InputError(
-            f"{' and '.join(misfits)} need images with 3 channels; yours have {C}. "
-            f"For {C} there are {', '.join(fits)}."
+            f"{' and '.join(misfits)} need images with 3 channels; yours have {C}. For {C} there are {fits}."
         )
-    if colors:
+    parts: list[Transform] = [_finite(name, H, W, sampling) for name in names if name not in AFFINE | COLOR]
+    if affine := [name for name in names if name in AFFINE]:
+        parts.append(Affine2d((H, W), affine, sampling))
+    if colors := [name for name in names if name in COLOR and name not in misfits]:
         parts.append(Color(colors, sampling))
-    return parts
+    return parts[0] if len(parts) == 1 else Compose(parts)
 
 
-def _finite(word: str, H: int, W: int, sampling: str) -> "augury.transforms.base.Transform":
+def _finite(word: str, H: int, W: int, sampling: str) -> "Transform":
     from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
 
     if word.startswith("flip"):
@@ -137,29 +204,3 @@ def _finite(word: str, H: int, W: int, sampling: str) -> "augury.transforms.base
     if int(n) > min(H, W):
         raise InputError(f"{word} needs at least {n} pixels along each axis; yours are {H} x {W}.")
     return Translations(int(n), axis or "xy", sampling=sampling)
-
-
-def _signal(
-    asked: list[str], shape: tuple[int, ...], sampling: str
-) -> "list[augury.transforms.base.Transform]":
-    from augury.transforms.signal1d import SIGNAL_GENERATORS, Signal1d
-
-    names = list(SIGNAL_GENERATORS) if "signal" in asked else asked
-    return [Signal1d(shape[-1], names, sampling)]
-
-
-def _points(
-    asked: list[str], shape: tuple[int, ...], sampling: str
-) -> "list[augury.transforms.base.Transform]":
-    from augury.transforms.points3d import AXES, Rotation3d
-
-    names = [name for word in asked for name in (AXES if word == "rotation3d" else (word,))]
-    return [Rotation3d(names, sampling)]
-
-
-def _coordinates(
-    asked: list[str], shape: tuple[int, ...], sampling: str
-) -> "list[augury.transforms.base.Transform]":
-    from augury.transforms.affine2d import AffineCoordinates
-
-    return [AffineCoordinates(asked, sampling)]

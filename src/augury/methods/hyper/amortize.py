@@ -144,7 +144,7 @@ def _contrastive(
         raise InputError("name the invariance groups to span, such as groups='rotation,color'.")
     parse_groups(groups)  # complains before a long read
     images = data if isinstance(data, Images) else load_images(data)
-    parsed = parse_groups(groups, images.x.shape[1])
+    parsed = parse_groups(groups, images.x.shape[1:])
     names = tuple(group.name for group in parsed)
     points = corners(len(parsed)) if descriptors is None else checked_descriptors(descriptors, names)
     extractor, rng = _extractor(parsed, images.x.shape[1:], encoder, config)
@@ -168,7 +168,7 @@ def _multitask(
         groups = COLOURED_GROUPS if groups is None else groups
         points = DESCRIPTORS if descriptors is None else descriptors
     pile = gather(tasks)
-    parsed = parse_groups(groups, pile.x.shape[1])
+    parsed = parse_groups(groups, pile.x.shape[1:])
     places = checked_descriptors(points, tuple(group.name for group in parsed))
     extractor, rng = _extractor(parsed, pile.x.shape[1:], encoder, config)
     learner = MultiTask(extractor, pile.outputs, Views(parsed), places, config, rng)

@@ -1,113 +1,73 @@
-"""What an invariance group is: a name, and the random operations whose views it should not tell apart.
+"""The invariance groups that `amortize` spans: a name, and random operations whose views should have the same features.
 
-    rotation                      a group known by name, or any operation
-    rotation,color                two groups: K = 2
-    turn=rotation:30+flip         a group of your own: operations joined by "+", each with an amount if you like
+    rotation                      any word of `transforms.vocabulary`, which means what it means everywhere else
+    translation:4px               with an amount in the word's unit (degrees, pixels, a factor, per cent)
+    blur:1.5@50                   on 50 % of the images only
+    turn=rotation:30+flip         a group of your own: operations joined by "+"
 
-Free of torch, so that the command line can list and check groups at once.
+Beside the words there are the random operations of SimCLR, and paper C's groups ventral and dorsal. Imports no torch.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from augury.core.errors import InputError, choose
+from augury.core.units import FACTOR, PER_CENT, pixels
+from augury.transforms.vocabulary import FINITE, WORDS, Word, known
 
+RANDOM = {
+    "crop": Word("a random window, resized; the amount is the smallest area", PER_CENT, 1.0),
+    "jitter": Word("brightness, contrast, saturation and a quarter of it in hue", FACTOR, math.log(10)),
+    "greyscale": Word("the same share of colour taken from every image (3 channels)", PER_CENT, 1.0, needs_rgb=True),
+    "channels": Word("the channels moved round by a random number of places (3 channels)", needs_rgb=True),
+}  # fmt: skip
+"""Random operations that are no words for learning: nothing of them is differentiable."""
 
-@dataclass(frozen=True)
-class Operation:
-    """One random operation on images."""
-
-    family: str
-    """How it is carried out: "affine", "flip", "turn", "crop", "color" or "channels"."""
-    amount: float
-    """How far it goes unless told."""
-    unit: str
-    """What the amount is."""
-    widths: Callable[[float], dict[str, float]]
-    """From the amount to eta, by the name of the generator (affine) or colour transformation."""
-    chance: float = 1.0
-    """The share of images that it touches."""
-    needs_rgb: bool = False
-    """Whether it means something for three channels only."""
-    largest: float = math.inf
-    """Largest sensible amount."""
-
-
-def _one(name: str) -> Callable[[float], dict[str, float]]:
-    return lambda amount: {name: amount}
-
-
-def _log(*names: str) -> Callable[[float], dict[str, float]]:
-    return lambda amount: {name: math.log(amount) for name in names}
-
-
-def _radians(name: str) -> Callable[[float], dict[str, float]]:
-    return lambda degrees: {name: math.radians(degrees)}
-
-
-def _shift(share: float) -> dict[str, float]:
-    return {"translate_x": 2 * share, "translate_y": 2 * share}  # a side is 2 long
-
-
-def _jitter(factor: float) -> dict[str, float]:
-    # SimCLR's proportions: hue by a quarter of the strength, strength 0.4 = factor 1.5 about half of its full one.
-    strength = math.log(factor)
-    return {
-        "brightness": strength,
-        "contrast": strength,
-        "saturation": strength,
-        "hue": math.pi / 2 * strength,
-    }
-
-
-OPERATIONS: dict[str, Operation] = {
-    "rotation": Operation("affine", 90.0, "degrees", _radians("rotation"), largest=180.0),
-    "translation": Operation("affine", 0.15, "of the side", _shift, largest=0.5),
-    "scale": Operation("affine", 1.5, "times", _log("scale_joint"), largest=7.0),
-    "shear": Operation("affine", 0.3, "", _one("shear"), largest=2.0),
-    "flip": Operation("flip", 1.0, "", _one("x"), chance=0.5),
-    "flip_y": Operation("flip", 1.0, "", _one("y"), chance=0.5),
-    "turns": Operation("turn", 4.0, "quarter turns", _one("turns"), largest=4.0),
-    "crop": Operation("crop", 0.2, "smallest area", _one("area"), largest=1.0),
-    "brightness": Operation("color", 1.5, "times", _log("brightness"), largest=10.0),
-    "contrast": Operation("color", 1.5, "times", _log("contrast"), largest=10.0),
-    "saturation": Operation("color", 1.5, "times", _log("saturation"), needs_rgb=True, largest=10.0),
-    "hue": Operation("color", 60.0, "degrees", _radians("hue"), needs_rgb=True, largest=180.0),
-    "jitter": Operation("color", 1.5, "times", _jitter, chance=0.8, needs_rgb=True, largest=10.0),
-    "grey": Operation("color", 1.0, "of all colour", _one("grey"), chance=0.2, needs_rgb=True, largest=1.0),
-    "blur": Operation("color", 1.5, "pixels", lambda sigma: {"blur": sigma**2}, chance=0.5, largest=8.0),
-    "channels": Operation("channels", 1.0, "", _one("channels"), needs_rgb=True),
-}
+OPERATIONS = WORDS["image"] | RANDOM
 """Every operation by its name."""
 
-GROUPS: dict[str, str] = {
-    "color": "jitter+grey",
-    "ventral": "crop+flip",
-    "dorsal": "jitter+grey+blur",
-    "affine": "rotation+translation+scale+shear",
+GROUPS = {
+    "ventral": "crop:20+flip",
+    "dorsal": "jitter:1.5@80+greyscale@20+blur:1.5@50",
     "recolor": "channels",
     "light": "brightness+contrast",
 }
-"""Groups that are more than one operation; ventral and dorsal are paper C's."""
+"""Groups that have a name of their own; ventral and dorsal are paper C's."""
+
+AMOUNTS = {
+    "rotation": 90.0,
+    "shear": 0.3,
+    "hue": 60.0,
+    "grey": 100.0,
+    "blur": 1.5,
+    "crop": 20.0,
+    "greyscale": 100.0,
+}
+"""Default amounts in their units; else a factor of 1.5, 15 % of the side, and all of a finite group."""
+
+SYMBOLS = {"factor": "x"}
+_STEP = re.compile(
+    r"(?P<name>[^:@]*)(?::(?P<amount>[^:@]*?)(?P<unit>deg|px|x|%)?)?(?:@(?P<chance>[^:@]*?)%?)?"
+)
 
 
 @dataclass(frozen=True)
 class Step:
-    """An operation as it was asked for."""
+    """An operation of a group."""
 
     name: str
-    """A key of `OPERATIONS`."""
-    amount: float
-    """How far it goes."""
-
-    @property
-    def operation(self) -> Operation:
-        """Its row."""
-        return OPERATIONS[self.name]
+    """A key of `OPERATIONS`, or any Cn or Tn."""
+    amount: float | None = None
+    """How far it goes, in its unit; None for what has no amount, or one that waits for the size of the images."""
+    chance: float = 100.0
+    """Per cent of the images that it touches."""
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.amount:g}"
+        symbol = operation(self.name).symbol
+        amount = "" if self.amount is None else f":{self.amount:g}{SYMBOLS.get(symbol, symbol)}"
+        return f"{self.name}{amount}" + ("" if self.chance == 100 else f"@{self.chance:g}%")
 
 
 @dataclass(frozen=True)
@@ -123,77 +83,146 @@ class Group:
         return "+".join(map(str, self.steps))
 
 
+def operation(name: str) -> Word:
+    """Return what an operation means."""
+    return RANDOM[name] if name in RANDOM else known(name, "image")
+
+
 def parse_groups(
-    words: str | Sequence[str] | Mapping[str, str], channels: int | None = None
+    words: str | Sequence[str] | Mapping[str, str], shape: Sequence[int] | None = None
 ) -> tuple[Group, ...]:
-    """Return the groups that a user named."""
+    """Return the groups that a user named, for images of a shape [C, H, W]; without it, only check the words."""
     if isinstance(words, Mapping):
-        pairs = [(name, text) for name, text in words.items()]
+        pairs = list(words.items())
     else:
         given = words.split(",") if isinstance(words, str) else list(words)
         pairs = [_name_and_text(word.strip()) for word in given if word.strip()]
-    if not pairs:
-        raise InputError(f"name at least one invariance group, such as rotation,color; there are {_known()}.")
     names = [name for name, _ in pairs]
+    if not pairs:
+        there = ", ".join([*GROUPS, *OPERATIONS])
+        raise InputError(f"name at least one invariance group, such as rotation,color; there are {there}.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"every invariance group must have a name of its own; '{twice}' comes twice.")
-    return tuple(_group(name, text, channels) for name, text in pairs)
-
-
-def _known() -> str:
-    return ", ".join([*GROUPS, *OPERATIONS])
+    return tuple(_group(name, text, shape) for name, text in pairs)
 
 
 def _name_and_text(word: str) -> tuple[str, str]:
     name, equals, text = word.partition("=")
     if equals:
         return name.strip(), text.strip()
-    plain = word.partition(":")[0].strip()
-    choose("invariance group", plain, [*GROUPS, *OPERATIONS])
-    if ":" in word and plain in GROUPS:
+    plain = re.split("[:@]", word)[0].strip()
+    if plain not in GROUPS:
+        if plain not in RANDOM and not re.fullmatch(r"[CT]\d+(_[xy])?", plain):
+            choose("invariance group", plain, [*GROUPS, *OPERATIONS])
+        return plain, word
+    if plain != word:
         raise InputError(
             f"group '{plain}' is {GROUPS[plain]}; give amounts to these: {plain}={GROUPS[plain]}."
         )
-    return plain, GROUPS.get(plain, word)
+    return plain, GROUPS[plain]
 
 
-def _group(name: str, text: str, channels: int | None) -> Group:
+def _group(name: str, text: str, shape: Sequence[int] | None) -> Group:
     words = [word.strip() for word in text.split("+") if word.strip()]
     words = [inner for word in words for inner in GROUPS.get(word, word).split("+")]
-    steps = [_step(word) for word in words]
+    steps = [step for word in words for step in _steps(word, shape)]
     if not steps or not name:
         raise InputError(
             f"an invariance group must have a name and at least one transformation, such as turn=rotation:30+flip; "
             f"got '{name}={text}'."
         )
-    fits = [step for step in steps if channels in (None, 3) or not step.operation.needs_rgb]
-    if channels not in (None, 3) and any(step.name == "jitter" for step in steps):
-        jitter = next(step.amount for step in steps if step.name == "jitter")
-        fits = [Step("brightness", jitter), Step("contrast", jitter), *fits]
+    named = [step.name for step in steps]
+    if len(set(named)) < len(named):
+        twice = next(word for word in named if named.count(word) > 1)
+        raise InputError(f"a group must name each transformation once; '{name}={text}' has {twice} twice.")
+    fits = [step for step in steps if shape is None or shape[0] == 3 or not operation(step.name).needs_rgb]
     if not fits:
         raise InputError(
-            f"group '{name}' ({text}) has no transformation of images with {channels} channels: it needs red, green "
-            f"and blue. Give it others, such as {name}=brightness+contrast+blur."
+            f"group '{name}' ({text}) has no transformation of images with {shape and shape[0]} channels: it needs "
+            f"red, green and blue. Give it others, such as {name}=brightness+contrast+blur."
         )
     return Group(name, tuple(fits))
 
 
-def _step(word: str) -> Step:
-    name, colon, text = word.partition(":")
-    operation = OPERATIONS[choose("transformation", name.strip(), OPERATIONS)]
-    if not colon:
-        return Step(name.strip(), operation.amount)
+def _steps(text: str, shape: Sequence[int] | None) -> list[Step]:
+    """Return the steps of one operation: several where a word stands for several widths."""
+    match = _STEP.fullmatch(text)
+    if match is None:
+        raise InputError(f"write an operation as name:amount@chance, such as blur:1.5@50; got '{text}'.")
+    name, amount, chance = match["name"].strip(), match["amount"], match["chance"]
+    if not re.fullmatch(r"[CT]\d+(_[xy])?", name):
+        choose("transformation", name, OPERATIONS)
+    word = operation(name)
+    if word.unit is None and amount is not None:
+        of = f": give amounts to {', '.join(word.parts)}" if word.parts else ""
+        raise InputError(f"{name} takes no amount{of}; got '{text}'.")
+    share = 100.0 if chance is None else _number(chance, f"the chance of {name} (per cent)", 0.0, 100.0)
+    number = None if amount is None else _checked(name, word, amount, match["unit"], shape)
+    return [
+        Step(part, _default(part, shape) if number is None else number, share)
+        for part in word.parts or (name,)
+    ]
+
+
+def _default(name: str, shape: Sequence[int] | None) -> float | None:
+    word = operation(name)
+    if word.unit is pixels:
+        return None if shape is None else 0.15 * min(shape[-2:])
+    if word.unit is FACTOR:
+        return 1.5
+    finite = name in FINITE or name not in OPERATIONS
+    return 100 * word.upper if finite else AMOUNTS.get(name)
+
+
+def _checked(name: str, word: Word, amount: str, unit: str | None, shape: Sequence[int] | None) -> float:
+    symbol = SYMBOLS.get(word.symbol, word.symbol)
+    if unit not in (None, symbol):
+        raise InputError(f"the amount of {name} is in {word.symbol or 'no unit'}; got '{amount}{unit}'.")
+    least, most = (1.0 if word.unit is FACTOR else 0.0), math.inf
+    if word.unit is not pixels or shape is not None:
+        spec = word.spec(name, 2 if shape is None else min(shape[-2:]))
+        most = math.inf if math.isinf(spec.upper) else spec.unit.to_person(spec.upper)
+    return _number(amount, f"the amount of {name} ({word.symbol or 'a number'})", least, most)
+
+
+def _number(text: str, what: str, least: float, most: float) -> float:
     try:
-        amount = float(text)
+        value = float(text)
     except ValueError as error:
-        raise InputError(
-            f"the amount of {name} must be a number ({operation.unit}); got '{text}'."
-        ) from error
-    least = 1.0 if operation.unit == "times" else 0.0
-    if not least < amount <= operation.largest:
-        raise InputError(
-            f"the amount of {name} must be above {least:g} and at most {operation.largest:g} {operation.unit}; "
-            f"got {amount:g}."
-        )
-    return Step(name.strip(), amount)
+        raise InputError(f"{what} must be a number; got '{text}'.") from error
+    if not least < value <= most * (1 + 1e-6):
+        raise InputError(f"{what} must be above {least:g} and at most {most:g}; got {value:g}.")
+    return value
+
+
+_SINCE_0_1 = {
+    "scale": "scale_joint:{:g}x",
+    "flip": "flip_x:50%",
+    "flip_y": "flip_y:50%",
+    "turns": "C4:75%",
+    "jitter": "jitter:{:g}x@80%",
+    "blur": "blur:{:g}px@50%",
+    "channels": "channels",
+}
+
+
+def saved_groups(texts: Mapping[str, str], shape: Sequence[int]) -> tuple[Group, ...]:
+    """Return the groups of a saved extractor; those of version 0.1, whose amounts have no units, are translated."""
+
+    def translated(step: str) -> str:
+        name, _, amount = step.partition(":")
+        if not re.fullmatch(r"[\d.e+-]+", amount) or name == "shear":
+            return step
+        value = float(amount)
+        if name == "translation":
+            return f"translation:{value * min(shape[-2:]):g}px"
+        if name == "crop":
+            return f"crop:{100 * value:g}%"
+        if name == "grey":
+            return f"greyscale:{100 * value:g}%@20%"
+        return _SINCE_0_1.get(name, step).format(value)
+
+    return parse_groups(
+        {name: "+".join(map(translated, text.split("+"))) for name, text in texts.items()}, shape
+    )

@@ -31,7 +31,7 @@ for (const svg of document.querySelectorAll("svg[data-read]")) {
   });
 }
 
-// Copying a command, where the browser lets a page do so.
+// Copying a command, if the browser allows it.
 for (const button of document.querySelectorAll(".copy")) {
   if (!navigator.clipboard) continue;
   button.hidden = false;
@@ -41,7 +41,7 @@ for (const button of document.querySelectorAll(".copy")) {
   });
 }
 
-// The walk through an orbit.
+// The slider through an orbit.
 const source = document.getElementById("orbit-data");
 if (source) walk(JSON.parse(source.textContent));
 
@@ -88,9 +88,9 @@ function walk(data) {
     at(id).append(label);
   });
 
-  const answer = (model, m, r) => {
+  const prediction = (model, m, r) => {
     const box = make("div"), heading = make("h4");
-    heading.append(make("span", "", "key c" + m), model.name + " says");
+    heading.append(make("span", "", "key c" + m), model.name + " predicts");
     box.append(heading);
     if (data.task === "regression") {
       box.append(make("p", model.values[r.index][example][step].map((v) => v.toPrecision(4)).join(", "), "class"));
@@ -129,7 +129,7 @@ function walk(data) {
     svg.innerHTML = zone + '<path class="base" d="M0 84H300"/>' + lines.join("") + '<path class="now" d="M' + x(step) + ' 0V90"/>';
     const what = data.task === "regression" ? "First output" : "Probability of the true class, " + data.examples[example].label + ",";
     const range = data.task === "regression" ? "" : " (bottom 0, top 1)";
-    at("truth-caption").textContent = what + " along the way" + range + ".";
+    at("truth-caption").textContent = what + " along the slider" + range + ".";
     svg.setAttribute("aria-label", at("truth-caption").textContent);
     at("inside").style.left = 100 * r.zone[0] + "%";
     at("inside").style.width = 100 * wide + "%";
@@ -140,8 +140,8 @@ function walk(data) {
     paint(picture, r, example, step);
     picture.setAttribute("aria-label", "Input " + data.examples[example].label + ", " + place);
     slider.setAttribute("aria-valuetext", r.at[step]);
-    at("where").replaceChildren(make("b", r.at[step]), (r.inside[step] ? "  within" : "  beyond") + " what was " + data.word);
-    at("answers").replaceChildren(...data.models.map((model, m) => answer(model, m, r)));
+    at("where").replaceChildren(make("b", r.at[step]), (r.inside[step] ? "  within" : "  beyond") + " the " + data.origin + " range");
+    at("answers").replaceChildren(...data.models.map((model, m) => prediction(model, m, r)));
     curves(r);
   };
 
