@@ -176,7 +176,7 @@ class KillAfter(Progress):
     ("kind", "posterior"), [(Rff, "natural"), (Relu, "natural"), (Relu, "adam"), (Rff, "point")]
 )
 def test_a_killed_run_goes_on_to_the_same_bits(kind, posterior, tmp_path):
-    given = {"posterior": posterior, "checkpoint_seconds": 0.0, **QUICK, "epochs": 6}
+    given = {"posterior": posterior, "checkpoint_seconds": 0.0, **QUICK, "epochs": 6, "evaluate_every": 0}
     whole = learn(DATA, net(kind), "invariant_weights", **given)
     with pytest.raises(Killed):
         learn(DATA, net(kind), "invariant_weights", run=tmp_path / "r", callbacks=KillAfter(4), **given)

@@ -120,7 +120,8 @@ def test_a_baseline_leaves_a_comparison_and_a_report(tmp_path):
     assert (run / "views" / "beside.json").is_file() and (run / "baseline" / "model.safetensors").is_file()
     assert [row["epoch"] for row in result.metrics if "test_accuracy" in row] == [1, 2]
     saved = Invariance.from_json(json.loads((run / "baseline" / "invariance.json").read_text()))
-    assert saved == plain.invariance
+    assert saved == plain.invariance and plain.invariance.log_evidence_without is None
+    assert result.invariance.log_evidence_without == plain.invariance.log_evidence
     alone = learn(data, nn.Sequential(nn.Flatten(), nn.Linear(144, 3)), baseline=True, **QUICK)
     assert alone.report is None and alone.baseline is not None and alone.baseline.invariance.run is None
     assert [row["epoch"] for row in alone.metrics if "test_accuracy" in row] == [2]

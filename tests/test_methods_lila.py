@@ -273,7 +273,8 @@ def test_plain_learns_its_prior_by_the_evidence_or_keeps_a_weight_decay():
     settings = {"method": "plain", "epochs": 8, "batch": 20, "burn_in": 1}
     by_evidence = learn(data, **settings)
     by_decay = learn(data, evidence="none", **settings)
-    assert by_evidence.invariance.log_evidence == by_evidence.invariance.log_evidence_without
+    assert by_evidence.invariance.log_evidence is not None
+    assert by_evidence.invariance.log_evidence_without is None
     assert len({row["delta"] for row in by_evidence.metrics if "delta" in row}) > 1
     assert by_decay.invariance.log_evidence is None
 

@@ -14,7 +14,7 @@ from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.methods.fixed_transform import DataAugmented, TiedLearner, moving_views, random_views
+from augury.methods.fixed_transform import DataAugmented, TiedLearner, random_views
 from augury.methods.learn import learn as learn_from
 from augury.methods.regularised import FINEST, MARGIN, NU_START, REACH, Regularised
 from augury.models.small import MLP
@@ -54,8 +54,8 @@ def test_random_views_are_elements_of_the_orbit_each_as_likely():
     group = CyclicRotation(4)
     x = X[:1].expand(4000, -1, -1, -1)
     orbit = group.orbit(X[:1])[0]
-    for draw, first in ((random_views, 0), (moving_views, 1)):
-        views = draw(group, x, generator(0))
+    for first in (0, 1):
+        views = random_views(group, x, generator(0), identity=not first)
         shares = (views[:, None] == orbit).flatten(2).all(-1).double().mean(0)
         expected = torch.tensor([0.0] * first + [1 / (4 - first)] * (4 - first), dtype=torch.float64)
         torch.testing.assert_close(shares, expected, atol=0.04, rtol=0)
@@ -83,10 +83,10 @@ def test_data_augmentation_takes_a_step_on_transformed_copies():
 @pytest.mark.parametrize("nu", [0.7, 3.0])
 def test_regularisation_adds_nu_times_the_logit_error(nu):
     net, twin = network(), network()
-    learner = Regularised(net, CyclicRotation(4), config(), "classification", 12, nu=nu)
+    learner = Regularised(net, CyclicRotation(4), config(nu=nu), "classification", 12)
     loss = learner.train_step(X, Y, generator(5))
     optimizer = torch.optim.Adam(twin.parameters(), lr=0.01)
-    f, f_g = twin(X), twin(moving_views(CyclicRotation(4), X, generator(5)))
+    f, f_g = twin(X), twin(random_views(CyclicRotation(4), X, generator(5), identity=False))
     task = F.cross_entropy(f, Y)
     (task + nu * sum((f[b] - f_g[b]).square().sum() for b in range(12)) / 12).backward()
     optimizer.step()
@@ -96,7 +96,7 @@ def test_regularisation_adds_nu_times_the_logit_error(nu):
 
 
 def test_a_given_nu_stays_and_an_automatic_one_follows_SI(monkeypatch):
-    given = Regularised(network(), CyclicRotation(4), config(), "classification", 12, nu=0.7)
+    given = Regularised(network(), CyclicRotation(4), config(nu=0.7), "classification", 12)
     assert given.end_epoch(BATCHES, 1, generator(0))["nu"] == 0.7 == given.nu.item()
     learner = Regularised(network(), CyclicRotation(4), config(), "classification", 12)
     trace = []
@@ -126,7 +126,7 @@ def test_a_target_that_was_not_reached_is_said(monkeypatch):
     assert "SI is 0.930, below its target of 0.95" in note and "Train longer" in note
     monkeypatch.setattr(Regularised, "probe", lambda self, batches, rng: (0.1, 0.95))
     assert learner.conclude(BATCHES, generator(0)).notes == ()
-    given = Regularised(network(), CyclicRotation(4), config(), "classification", 12, nu=0.7)
+    given = Regularised(network(), CyclicRotation(4), config(nu=0.7), "classification", 12)
     monkeypatch.setattr(Regularised, "probe", lambda self, batches, rng: (0.1, 0.1))
     assert given.conclude(BATCHES, generator(0)).notes == ()
 
@@ -149,7 +149,7 @@ def test_the_probe_is_the_mean_over_one_view_of_each_input():
     rng, errors, cosines = generator(2), [], []
     for x in X.split(5):
         x = x.clone().requires_grad_()
-        views = moving_views(CyclicRotation(4), x, rng)
+        views = random_views(CyclicRotation(4), x, rng, identity=False)
         f, f_g = net(x), net(views)
         (m,) = torch.autograd.grad(f.max(1).values.sum(), x)
         (m_g,) = torch.autograd.grad(f_g.max(1).values.sum(), x)
@@ -169,14 +169,14 @@ def test_a_distribution_needs_a_width_and_a_tied_network_a_group():
     with pytest.raises(InputError, match="moves pixels exactly"):
         TiedLearner(network(), Affine2d((6, 6), "rotation"), config(), "classification", 12)
     with pytest.raises(InputError, match="si_target must be at least 0"):
-        Regularised(network(), CyclicRotation(4), config(), "classification", 12, si_target=-1.0)
+        Regularised(network(), CyclicRotation(4), config(si_target=-1.0), "classification", 12)
 
 
 def learner_of(name):
     net = MLP([64, 32, 32, 2], generator(0), "relu")
-    given = (net, CyclicRotation(4), config(rate=0.003), "classification", 60)
+    given = (net, CyclicRotation(4), config(rate=0.003, nu=0.2), "classification", 60)
     makers = {"tied": TiedLearner, "augmented": DataAugmented, "regularised": Regularised}
-    return makers[name](*given, **({"nu": 0.2} if name == "regularised" else {}))
+    return makers[name](*given)
 
 
 @pytest.mark.parametrize("name", ["tied", "augmented", "regularised"])

@@ -73,7 +73,7 @@ def test_a_process_that_was_really_killed_continues_to_the_same_bits(tmp_path):
     tests = str(Path(__file__).parent)
     process = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path / "run")],
-        env={**os.environ, "PYTHONPATH": tests},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])},
         check=False,
     )
     assert process.returncode == -9

@@ -1,6 +1,6 @@
 """Figure 1: what the RFF network predicts far from toy points, with no, some and strict rotational invariance.
 
-As in the paper 1,024 features with sigma = 5 (256 at scale `small`), on the points of `augury.data.variants.toy`; the paper's
+As in the paper 1,024 features with sigma = 5 (256 at scale `small`), on the points of `data.variants.toy`; the paper's
 own are not printed. Beside its three panels is the width that the bound learns, for points of full and of half
 symmetry.
 """

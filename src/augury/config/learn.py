@@ -4,7 +4,7 @@ Free of torch, so that the command line can show and check settings at once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from augury.config.synonyms import renamed
@@ -243,6 +243,11 @@ class LearnConfig(EvidenceConfig):
         beyond = epoch - self.burn_in
         due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
         return times if due else 0
+
+    def scored_on_the_way(self) -> "LearnConfig":
+        """Return these settings with the test set scored a few times before the end: a few per cent of the time."""
+        every, images = -(-self.epochs // EVALUATIONS), self.evaluate_images or EVALUATED
+        return replace(self, evaluate_every=every, evaluate_images=images)
 
     def shared(self) -> dict[str, Any]:
         """Return the settings that the baseline takes, without those that are still open."""

@@ -22,7 +22,7 @@ from augury.config.learn import LearnConfig
 from augury.models.orbit import OrbitAverage
 from augury.training.evaluate import LOSSES
 from augury.training.learner import Learner
-from augury.training.optimizers import Cosine, for_weights, for_widths
+from augury.training.optimizers import Cosine, for_weights
 from augury.transforms.base import Transform
 
 
@@ -35,7 +35,7 @@ class Augerino(Learner):
         self.model = OrbitAverage(net, transform, config.samples, config.samples_eval)
         self.loss, self.reward = LOSSES[task], config.eta_reward
         self.weights = for_weights(net, config, config.weight_decay)
-        self.widths = for_widths(transform, config)
+        self.widths = torch.optim.Adam(transform.parameters(), lr=config.eta_rate)
         self.cosines = [Cosine(self.weights, config.rate_end), Cosine(self.widths, config.eta_rate_end)]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:

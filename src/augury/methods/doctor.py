@@ -35,7 +35,7 @@ EPOCHS = (5, 30)
 
 @dataclass(frozen=True)
 class Recovery(Record):
-    """What came of a planting."""
+    """Whether a planted invariance was found."""
 
     planted: dict[str, float]
     """The truth, in units, by width."""
@@ -153,7 +153,7 @@ def recover(
 def judge(
     truth: Mapping[str, float], learned: Mapping[str, Width], control: Mapping[str, Width] | None = None
 ) -> tuple[str, str, str]:
-    """Say whether planted widths were found."""
+    """Return a verdict on whether planted widths were found, its figures, and advice."""
     share = {name: _share(learned[name], value) for name, value in truth.items()}
     before = {name: 0.0 if control is None else _share(control[name], value) for name, value in truth.items()}
     why = "; ".join(

@@ -1,22 +1,10 @@
-"""What methods with a given transformation share: widths that stay, one optimiser for the weights.
+"""Methods with a given transformation: its widths stay, only the weights are learned.
 
-Fixed widths: the orbit average that a user asks for, learning nothing but the weights.
-
-    minimise  1/B sum_b loss(1/S sum_s f(g(x_b, eps_bs; eta)), y_b) + decay/2 |theta|^2,   eta as given
-
-What data augmentation by hand would be, and the yardstick for the cost of learning eta.
-
-Data augmentation (paper D's DA): the bare network, trained on one random view of every input per step.
-
-    minimise  1/B sum_b loss(f(g_b x_b), y_b),   g_b from the given transformation
-
-What most people do. `augmented` differs: it trains, and evaluates, the average of the network over the orbit.
-
-Weight tying (paper D's WT): the first layer tied over a finite group and pooled, trained on the data as they are.
-
-    minimise  1/B sum_b loss(rest(max_j first(g_j x_b)), y_b)
-
-Nothing about the invariance is learned; it holds exactly, on any input (see `augury.models.weight_tied`).
+| method | minimises | |
+|---|---|---|
+| augmented | loss(1/S sum_s f(g_s x), y) + decay/2 abs(theta)^2 | the orbit average; the yardstick for learning eta |
+| data_augmented | loss(f(g x), y), one random view per input and step | paper D's DA: what most people do |
+| weight_tied | loss(rest(max_j first(g_j x)), y) | paper D's WT: exactly invariant, see `augury.models.weight_tied` |
 """
 
 from abc import abstractmethod
@@ -39,7 +27,7 @@ from augury.transforms.finite_groups import FiniteGroup
 
 
 class GivenTransform(Learner):
-    """Trains a network, or its orbit average, with a transformation whose widths stay as they are."""
+    """Train a network, or its orbit average, with a transformation whose widths stay as they are."""
 
     def __init__(self, model: nn.Module, transform: Transform, config: LearnConfig, task: str) -> None:
         if isinstance(transform, FiniteGroup) and not transform.eta.any():
@@ -84,27 +72,21 @@ class GivenTransform(Learner):
         return [self.cosine]
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say what was given."""
+        """Return the widths as they were given."""
         return Findings(widths_of(self.given, "given"))
 
 
 def random_views(
-    transform: Transform, x: Float[Tensor, "B ..."], rng: torch.Generator
+    transform: Transform, x: Float[Tensor, "B ..."], rng: torch.Generator, identity: bool = True
 ) -> Float[Tensor, "B ..."]:
-    """Return one random view of every input: an element of a finite group, each as likely, or a draw of the noise."""
-    return _views(transform, x, rng, 0)
+    """Return one random view of every input: a draw of the noise, or any element of a finite group.
 
-
-def moving_views(
-    transform: Transform, x: Float[Tensor, "B ..."], rng: torch.Generator
-) -> Float[Tensor, "B ..."]:
-    """Do the same without the identity of a finite group, which shows nothing of an invariance error."""
-    return _views(transform, x, rng, 1)
-
-
-def _views(transform: Transform, x: Tensor, rng: torch.Generator, first: int) -> Tensor:
+    Without the identity, views of a finite group always move, as a measure of invariance needs it.
+    """
     if not isinstance(transform, FiniteGroup):
-        return transform(x, 1, rng)[:, 0]
+        views: Tensor = transform(x, 1, rng)
+        return views[:, 0]
+    first = 0 if identity else 1
     which = torch.randint(first, transform.order, (len(x),), generator=rng, device=rng.device).to(x.device)
     views = torch.empty_like(x)
     for j in range(first, transform.order):
@@ -126,7 +108,7 @@ class Augmented(GivenTransform):
     def objective(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss of the orbit average, which is what is minimised."""
+        """Return the loss of the orbit average, twice."""
         loss = self.loss(self.model.average(x, rng), y)
         return loss, loss
 

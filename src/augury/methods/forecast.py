@@ -1,9 +1,9 @@
-"""What a run will cost, from a few of its own steps: nothing is written, nothing is kept.
+"""What a run will cost, extrapolated from a few of its own steps; nothing is written.
 
     seconds = epochs * (steps of an epoch) * step + climbs * climb + end + scores
 
-A step and a climb of the evidence are timed on the real network and the real data. The end (an interval for each of K
-widths by two gradients of the evidence, and the evidence over all N data) is reckoned in climbs: 2 K + N / images.
+A step and a climb (one step up the evidence) are timed on the real network and data. The end (an interval for each of K
+widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images climbs.
 """
 
 import sys
@@ -46,7 +46,7 @@ class Costs(Record):
 
 @dataclass(frozen=True)
 class Forecast(Record):
-    """What a run will do, and what it will take."""
+    """What a run will do, and what it will cost."""
 
     method: str
     """The method."""
@@ -73,9 +73,9 @@ class Forecast(Record):
     seconds: float
     """About how long, tests included."""
     memory: int | None
-    """Peak of this process so far in bytes, or of the GPU where it trains there; None where nobody knows."""
+    """Peak of this process so far in bytes, or of the GPU if it trains there; None if unknown."""
     costs: Costs
-    """What the seconds are reckoned from."""
+    """What the seconds are computed from."""
 
 
 def forecast(

@@ -114,7 +114,7 @@ class InvariantWeights(Learner):
         elif self.bound is not None and self.config.delta_steps > 0:
             self.bound.posterior.fit_prior_()
         moves = self.widths is not None and self.config.burn_in < epoch < self.config.epochs
-        log_likelihood = self._survey(batches, rng, moves)
+        log_likelihood = self._log_likelihood_of_views(batches, rng, moves)
         if moves and self.widths is not None:
             self.widths.step()
             self.model.transform.project_()
@@ -136,7 +136,7 @@ class InvariantWeights(Learner):
         if self.natural is not None:
             self.natural.climb(phi, y, seed, steps, ENOUGH)
 
-    def _survey(self, batches: Batches, rng: torch.Generator, with_gradient: bool) -> float:
+    def _log_likelihood_of_views(self, batches: Batches, rng: torch.Generator, with_gradient: bool) -> float:
         """Return the log-likelihood of q's own views, scaled up to N; leave its gradient, as a loss, in the widths."""
         eta, total, n = list(self.model.transform.parameters()), 0.0, 0
         sums = [torch.zeros_like(p) for p in eta]

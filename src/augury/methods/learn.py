@@ -9,11 +9,11 @@ from typing import Any
 
 from torch import nn
 
-from augury.config.learn import DEFAULT_METHOD, EVALUATED, EVALUATIONS, LearnConfig
+from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
-from augury.methods.prepare import CUSTOM, prepare
+from augury.methods.prepare import CUSTOM, Prepared, prepare
 from augury.models.orbit import OrbitAverage
 from augury.models.shallow import ShallowOrbit
 from augury.models.weight_tied import WeightTied
@@ -29,7 +29,7 @@ from augury.transforms.base import Transform
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a run leaves in the hands of its caller."""
+    """What a run learned, and the trained model."""
 
     invariance: Invariance
     """Widths in their units, scores, evidence: plain data."""
@@ -99,44 +99,29 @@ def learn(
     if baseline and method == "plain":
         raise InputError("method 'plain' is the baseline itself; take another method, or baseline=False.")
     folder, watcher = None if run is None else Path(run), together(callbacks)
+    again = {"overwrite": overwrite, "resume": resume}
     untrained = deepcopy(model) if baseline else None
-    learned, data = _train(data, model, method, transform, settings, folder, overwrite, resume, watcher)
+    ready = prepare(data, model, method, transform, settings)
+    if folder is not None and "evaluate_every" not in settings:
+        ready = replace(ready, config=ready.config.scored_on_the_way())
+    learned = _train(ready, folder, watcher, **again)
     if baseline:
         shared = learned.config.shared()
         name = shared.pop("model")
         net = untrained if isinstance(untrained, nn.Module) else name
         own = transform if learned.config.generators is None else None
+        plain = prepare(ready.data, net, "plain", own, shared)
         place = None if folder is None else folder / BASELINE
-        watcher = watcher.for_baseline()
-        plain, _ = _train(data, net, "plain", own, shared, place, overwrite, resume, watcher)
-        if folder is not None and learned.transform is not None:
-            write_beside(folder, "plain", plain.model, learned.transform, data)
-        with_evidence = replace(learned.invariance, log_evidence_without=plain.invariance.log_evidence)
-        if folder is not None:
-            RunFolder(folder).write_invariance(with_evidence)
-        learned = replace(learned, invariance=with_evidence, baseline=plain)
+        beside = _train(plain, place, watcher.for_baseline(), **again)
+        learned = _compared(learned, beside, ready.data, folder)
     return learned if folder is None else replace(learned, report=write_report(folder))
 
 
-def _train(
-    data: Any,
-    model: str | nn.Module | None,
-    method: str,
-    transform: Transform | None,
-    settings: dict[str, Any],
-    run: Path | None,
-    overwrite: bool,
-    resume: bool,
-    watcher: Progress,
-) -> tuple[Learned, Dataset]:
+def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: bool, resume: bool) -> Learned:
     """Train one network, and leave everything but the report in its folder."""
-    ready = prepare(data, model, method, transform, settings)
     dataset, config, learner = ready.data, ready.config, ready.learner
     folder = None
     if run is not None:
-        if "evaluate_every" not in settings:
-            every, images = -(-config.epochs // EVALUATIONS), config.evaluate_images or EVALUATED
-            config = replace(config, evaluate_every=every, evaluate_images=images)
         folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
     result = fit(learner, dataset, config, folder, watcher)
     invariance = _invariance(dataset, config, result, folder)
@@ -144,12 +129,21 @@ def _train(
         save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
         folder.write_invariance(invariance)
         write_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
-    learned = Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
-    return learned, dataset
+    return Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
+
+
+def _compared(learned: Learned, plain: Learned, data: Dataset, folder: Path | None) -> Learned:
+    """Return what was learned beside the baseline, and leave the comparison in the folder."""
+    invariance = replace(learned.invariance, log_evidence_without=plain.invariance.log_evidence)
+    if folder is not None:
+        RunFolder(folder).write_invariance(invariance)
+        if learned.transform is not None:
+            write_beside(folder, "plain", plain.model, learned.transform, data)
+    return replace(learned, invariance=invariance, baseline=plain)
 
 
 def _asked(data: Dataset, config: LearnConfig) -> dict[str, Any]:
-    """Return what `config.json` holds; a continued run must be asked the same."""
+    """Return what `config.json` holds; a run resumes only with the same."""
     digest = sha256(data.x_train.contiguous().numpy().tobytes() + data.y_train.contiguous().numpy().tobytes())
     facts = {
         "source": data.source,
@@ -188,7 +182,6 @@ def _invariance(data: Dataset, config: LearnConfig, result: Fit, folder: RunFold
         test_accuracy=result.scores.get("test_accuracy"),
         test_error=result.scores.get("test_error"),
         log_evidence=result.findings.log_evidence,
-        log_evidence_without=result.findings.log_evidence_without,
         seconds=result.seconds,
         run=None if folder is None else str(folder.path),
         notes=result.findings.notes,

@@ -3,7 +3,7 @@
     minimise  1/B sum_b -log p(y_b | f(x_b)) + delta |theta|^2 / 2N,      delta by the marginal likelihood
 
 All widths are zero, one view per input, no warp at all. With evidence="none" nothing Bayesian is done: the prior is a
-fixed weight decay, and any network will do.
+fixed weight decay, and any network can be used.
 """
 
 import torch
@@ -44,7 +44,7 @@ class Plain(WithEvidence):
         return self.take_step(loss)
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say that every width is zero, as given; give the evidence where there is one."""
+        """Return zero for every width, and the evidence if there is one."""
         zero = {s.name: Width(s.unit.to_person(0.0), s.unit.symbol, verdict="given") for s in self.specs}
         value = None if self.evidence is None else self.evidence.value(batches(), rng)
-        return Findings(zero, value, value)
+        return Findings(zero, value)

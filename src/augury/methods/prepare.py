@@ -1,7 +1,4 @@
-"""From what a user asks for to a learner that is ready to train: all checks, no training.
-
-What must hold before training starts: checked once, at the boundary.
-"""
+"""From data, a network, a method and settings to a learner that is ready to train: all checks, no training."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +11,7 @@ from augury.config.learn import METHOD_DEFAULTS, LearnConfig, method_name
 from augury.config.synonyms import renamed
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
+from augury.data.load import load
 from augury.methods.registry import build as build_learner
 from augury.models.networks import build as build_net
 from augury.models.networks import that_take
@@ -29,13 +27,13 @@ MODEL_FOR = {
     "coordinates": "toy_mlp",
     "features": "mlp",
 }
-"""The network for each kind of data, where none is named; "mlp" where the inputs are too small for it."""
+"""Default network for each kind of data; "mlp" if the inputs are too small for it."""
 
 GENERATORS_FOR = {"image": "affine", "signal": "signal", "points": "rotation3d", "coordinates": "rotation"}
-"""The transformations for each kind of data, where none are named."""
+"""Default transformations for each kind of data."""
 
 CUSTOM = "custom"
-"""What a network of the user's own is called in records."""
+"""Name of a user's own network in records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class Prepared:
     config: LearnConfig
     """The settings, with everything filled in."""
     learner: Learner
-    """The method at work on its network, on the device that the settings name."""
+    """The method with its network, on the device of the settings."""
 
 
 def prepare(
@@ -57,15 +55,23 @@ def prepare(
     transform: Transform | None,
     settings: dict[str, Any],
 ) -> Prepared:
-    """Read the data, fill in the settings, build network and learner; raise whatever does not fit."""
+    """Read the data, fill in the settings, build network and learner; raise if something does not fit."""
     if isinstance(data, DataLoader):
         settings = {"batch": data.batch_size or LearnConfig.batch, **renamed(settings)}
         data = data.dataset
-    dataset = data if isinstance(data, Dataset) else _read(data)
-    check_size(dataset)
+    dataset = data if isinstance(data, Dataset) else load(data)
+    if len(dataset.x_train) < 2:
+        raise InputError(
+            f"learning an invariance needs at least two training examples; got {len(dataset.x_train)}. "
+            f"One example cannot show what may vary."
+        )
     config = _config(dataset, model, method, transform, settings)
     check_device(config.device)
-    net = _net(dataset, model, config)
+    if isinstance(model, nn.Module):
+        net = model
+    else:
+        rng = streams(config.seed)["network"]
+        net = build_net(config.model or "", dataset.input_shape, dataset.n_outputs, rng)
     check_net(net, dataset)
     transform = _transform(dataset, transform, config)
     learner = build_learner(
@@ -77,12 +83,6 @@ def prepare(
         dataset.x_train[:2].to(config.device),
     )
     return Prepared(dataset, config, learner)
-
-
-def _read(data: Any) -> Dataset:
-    from augury.data.load import load  # readers for every format: only where the data are not read yet
-
-    return load(data)
 
 
 def _config(
@@ -107,13 +107,6 @@ def _config(
     return config
 
 
-def _net(data: Dataset, model: str | nn.Module | None, config: LearnConfig) -> nn.Module:
-    if isinstance(model, nn.Module):
-        return model
-    rng = streams(config.seed)["network"]
-    return build_net(config.model or "", data.input_shape, data.n_outputs, rng)
-
-
 def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) -> Transform | None:
     if transform is None and config.generators is not None:
         transform = build_transform(config.generators, data.kind, data.input_shape, config.sampling)
@@ -121,15 +114,6 @@ def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) 
         transform.check(data.x_train[:1])
         transform.set_widths(config.widths)
     return transform
-
-
-def check_size(data: Dataset) -> None:
-    """Raise unless there are at least two training examples."""
-    if len(data.x_train) < 2:
-        raise InputError(
-            f"learning an invariance needs at least two training examples; got {len(data.x_train)}. "
-            f"One example cannot show what may vary."
-        )
 
 
 def check_device(name: str) -> None:

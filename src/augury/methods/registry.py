@@ -1,4 +1,4 @@
-"""The methods by name. Free of torch until one is made, so that the command line can list them at once."""
+"""The methods by name; torch is loaded only when one is made, so that the command line can list them at once."""
 
 from dataclasses import dataclass
 from importlib import import_module

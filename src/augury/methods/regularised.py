@@ -22,9 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
-from augury.core.errors import InputError
 from augury.evidence.invariance import gradient_of_largest, logit_error, similarity
-from augury.methods.fixed_transform import GivenTransform, moving_views
+from augury.methods.fixed_transform import GivenTransform, random_views
 from augury.training.batches import Batches
 from augury.training.learner import Findings
 from augury.transforms.base import Transform
@@ -48,30 +47,16 @@ FINEST = math.log(1.1)
 class Regularised(GivenTransform):
     """Train the bare network on the task and on the logit invariance error."""
 
-    def __init__(
-        self,
-        net: nn.Module,
-        transform: Transform,
-        config: LearnConfig,
-        task: str,
-        N: int,
-        nu: float | None = None,
-        si_target: float | None = None,
-    ) -> None:
+    def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
         super().__init__(net, transform, config, task)
-        nu = config.nu if nu is None else nu
-        si_target = config.si_target if si_target is None else si_target
-        for name, value in (("nu", nu), ("si_target", si_target)):
-            if not value >= 0:
-                raise InputError(f"{name} must be at least 0; got {value}. nu = 0 lets it follow SI.")
-        self.automatic, self.target = nu == 0, si_target
-        self.nu = torch.tensor(nu or NU_START, dtype=torch.float64)
+        self.automatic, self.target = config.nu == 0, config.si_target
+        self.nu = torch.tensor(config.nu or NU_START, dtype=torch.float64)
         self.gain = torch.tensor(max(FINEST, math.log(REACH) / config.epochs), dtype=torch.float64)
         self.gap = torch.tensor(0.0, dtype=torch.float64)
 
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return the loss on the inputs as they are, and with nu times LI."""
-        f, f_g = self.model(torch.cat([x, moving_views(self.given, x, rng)])).chunk(2)
+        f, f_g = self.model(torch.cat([x, random_views(self.given, x, rng, identity=False)])).chunk(2)
         loss = self.loss(f, y)
         return loss, loss + self.nu.item() * logit_error(f, f_g[:, None]).mean()
 
@@ -97,7 +82,7 @@ class Regularised(GivenTransform):
         n, LI, SI = 0, 0.0, 0.0
         for x, _ in batches():
             x = x.requires_grad_()
-            f, f_g = self.model(x), self.model(moving_views(self.given, x, rng))
+            f, f_g = self.model(x), self.model(random_views(self.given, x, rng, identity=False))
             m, m_g = gradient_of_largest(f, x), gradient_of_largest(f_g, x)
             n += len(x)
             LI += float(logit_error(f.detach(), f_g.detach()[:, None]).sum())
@@ -108,7 +93,7 @@ class Regularised(GivenTransform):
         return LI / n, SI / n
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say what was given, and whether an automatic nu has reached its target."""
+        """Return the widths as given, and a note if an automatic nu has not reached its target."""
         found = super().conclude(batches, rng)
         if not self.automatic:
             return found
@@ -124,6 +109,6 @@ class Regularised(GivenTransform):
         return {"nu": self.nu, "gain": self.gain, "gap": self.gap}
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take them back."""
+        """Restore them."""
         for name, tensor in self.extra_state().items():
             tensor.copy_(state[name])

@@ -82,7 +82,7 @@ class Invariance(Record):
     log_evidence: float | None = None
     """Log marginal likelihood (or the bound that was maximised), summed over the training set."""
     log_evidence_without: float | None = None
-    """The same with all widths at zero."""
+    """That of the same network trained without any invariance, the baseline; None if it was not trained."""
     seconds: float = 0.0
     """Training time."""
     run: str | None = None

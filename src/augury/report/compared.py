@@ -106,7 +106,7 @@ def _learned_figures(runs: list[Run]) -> Figures:
         "test accuracy": of_result(lambda i: percent(i.test_accuracy)),
         "test error (RMSE)": of_result(lambda i: number(i.test_error, 4)),
         "log evidence": of_result(lambda i: number(i.log_evidence, 4)),
-        "log evidence without": of_result(lambda i: number(i.log_evidence_without, 4)),
+        "log evidence, baseline": of_result(lambda i: number(i.log_evidence_without, 4)),
         "training time": of_result(lambda i: seconds(i.seconds)),
     }
 

@@ -1,7 +1,4 @@
-"""The training set in mini-batches, over and over.
-
-The random streams of a run, all from its one seed.
-"""
+"""The training set in mini-batches, and the random streams of a run, all from its one seed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What the loop asks of a method: a step on a mini-batch, and what to do when an epoch ends.
+"""What the loop needs of a method: a step on a mini-batch, and what happens when an epoch ends.
 
 The loop owns the order of the data, the random streams, the schedules, checkpoints and the choice of the best
 epoch. A learner owns the network, the widths and their optimisers. One epoch of any method is
@@ -7,7 +7,7 @@ epoch. A learner owns the network, the widths and their optimisers. One epoch of
     diagnostics = learner.end_epoch(batches, epoch, rng)
 
 Everything that changes during training must be reachable from `modules`, `optimizers` or `extra_state`: that
-is what a checkpoint holds, and what makes a killed run continue to the same bits.
+is what a checkpoint holds, and what lets a killed run resume bit for bit.
 """
 
 from abc import ABC, abstractmethod
@@ -30,16 +30,14 @@ LOG_EVIDENCE = "log_evidence"
 
 @dataclass(frozen=True)
 class Findings:
-    """What a learner says of its widths when training is over."""
+    """What a learner found, when training is over."""
 
     widths: dict[str, Width]
     """Every width by its generator's name, without the planted truth, which a learner does not know."""
     log_evidence: float | None = None
-    """Log evidence of the final state, where the method has one."""
-    log_evidence_without: float | None = None
-    """The same with all widths at zero."""
+    """Log evidence of the final state, if the method has one."""
     notes: tuple[str, ...] = ()
-    """What a person should know besides, such as a target that was not reached."""
+    """Remarks for a person, such as a target that was not reached."""
 
 
 class Learner(ABC):
@@ -75,15 +73,15 @@ class Learner(ABC):
         return {}
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:  # noqa: B027
-        """Take back what `extra_state` gave."""
+        """Restore what `extra_state` returned."""
 
     @property
     def transform(self) -> Transform | None:
-        """The distribution over transformations, where the method has one."""
+        """The distribution over transformations, if the method has one."""
         return self.model.transform if isinstance(self.model, OrbitAverage) else None
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Say what was learned, after the best epoch has been restored."""
+        """Return what was learned, after the best epoch has been restored."""
         return Findings(widths_of(self.transform, "undecided"))
 
 

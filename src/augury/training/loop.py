@@ -2,20 +2,12 @@
 
     for each epoch:  a step on every mini-batch, in a seeded order, rates set by cosine
                      what the method does once per epoch
-                     a line of metrics; the best evidence so far; a checkpoint where one is due
+                     a line of metrics; the best evidence so far; a checkpoint if one is due
     restore the epoch with the best evidence; let the learner conclude; score the test set
 
-The test set is only ever scored, never trained on or chosen by.
-
-When to stop early: the widths and the evidence no longer move.
-
-Both jump about from epoch to epoch, so what is compared is the mean of the older half of a window of epochs
-with the mean of the newer half. Widths are compared as eta (radians, half image sizes, log-scales: numbers
-near 1), the evidence per training example (nats).
-
-Learning rates as a function of how much of the training is done, so that there is no state to keep.
-
-rate(t) = end + (start - end) (1 + cos(pi t)) / 2,   t from 0 to 1, set before every step (paper A)
+The test set is only scored, never trained on or chosen by. Training stops early (`settle_window`) when widths and
+evidence no longer drift: the mean of the newer half of a window of epochs is compared with that of the older half, of
+widths as eta (radians, half image sizes, log-scales: numbers near 1), of the evidence per training example (nats).
 """
 
 import math
@@ -51,10 +43,10 @@ from augury.training.run_folder import RunFolder
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What came of training; the learner itself now holds the chosen epoch's state."""
+    """The result of training; the learner itself holds the chosen epoch's state."""
 
     findings: Findings
-    """What the learner says of its widths."""
+    """Widths, evidence and notes."""
     scores: dict[str, float]
     """The test score under its name; nothing without a test set."""
     rows: list[dict[str, Any]]
@@ -64,7 +56,7 @@ class Fit:
     seconds: float
     """Training time, test scores aside."""
     outputs: Float[Tensor, "M D"] | None = None
-    """What the model says of the test inputs; None without a test set."""
+    """The model's outputs on the test inputs; None without a test set."""
 
 
 def fit(
@@ -224,7 +216,7 @@ def settled(
     eta_tolerance: float,
     evidence_tolerance: float,
 ) -> bool:
-    """Say whether every width and the evidence have come to rest."""
+    """Return whether every width and the evidence have stopped to drift."""
     if window < 2 or len(etas) < window or 0 < len(evidences) < window:
         return False
     tracks = zip(*etas[-window:], strict=True)

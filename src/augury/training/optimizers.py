@@ -1,4 +1,4 @@
-"""The optimisers of the papers, for weights and for widths."""
+"""The optimisers of the papers, and their schedule, rate(t) = end + (start - end) (1 + cos(pi t)) / 2, t in [0, 1]."""
 
 import math
 
@@ -12,7 +12,7 @@ from augury.transforms.base import Transform
 
 
 def cosine(start: float, end: float, t: float) -> float:
-    """Return the rate at t."""
+    """Return the rate when a share t of the training is done."""
     return end + (start - end) * (1 + math.cos(math.pi * t)) / 2
 
 
@@ -47,11 +47,6 @@ def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> tor
     if slow:
         groups.append({"params": slow, "lr": config.rate * SCALAR_RATE})
     return torch.optim.SGD(groups, lr=config.rate, momentum=0.9, weight_decay=weight_decay)
-
-
-def for_widths(transform: Transform, config: LearnConfig) -> torch.optim.Optimizer:
-    """Return Adam for the widths, without decay."""
-    return torch.optim.Adam(transform.parameters(), lr=config.eta_rate)
 
 
 LARGEST_STEP, SMALLEST_STEP = 0.5, 1e-4

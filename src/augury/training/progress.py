@@ -1,7 +1,4 @@
-"""Whoever wants to watch a run: the loop tells it what happens, and it may draw a bar.
-
-Training as TensorBoard shows it: loss, evidence, test score and every width, by epoch. Needs augury[tensorboard].
-"""
+"""Callbacks of a training run, and the one that writes curves for TensorBoard (needs augury[tensorboard])."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -12,10 +9,10 @@ from augury.core.errors import InputError
 
 
 class Progress:
-    """Watches nothing and says nothing; override what you want to hear of."""
+    """A callback that does nothing; override the methods you need."""
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        """Learn that a run begins.
+        """Note that a run begins.
 
         Parameters
         ----------
@@ -26,33 +23,33 @@ class Progress:
         steps
             Steps in an epoch.
         done
-            Epochs that were done before, where a run continues.
+            Epochs that were done before, if the run was resumed.
         units
             The unit of each width that will be reported, by name.
         """
 
     def step(self, epoch: int, step: int, loss: float) -> None:
-        """Learn that a step is done.
+        """Note that a step is done.
 
         Parameters
         ----------
         epoch, step
-            Where the run stands, both from 1.
+            Counted from 1.
         loss
             The loss on this mini-batch.
         """
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        """Learn that an epoch is done.
+        """Note that an epoch is done.
 
         Parameters
         ----------
         row
-            Its line of metrics: epoch, loss, widths in their units, log evidence where there is one, seconds.
+            Its line of metrics: epoch, loss, widths in their units, log evidence if there is one, seconds.
         """
 
     def stage(self, what: str) -> None:
-        """Learn that the epochs are done and something else begins.
+        """Note that the epochs are done and something else begins.
 
         Parameters
         ----------
@@ -61,76 +58,76 @@ class Progress:
         """
 
     def stop(self) -> None:
-        """Learn that the run has ended, well or not."""
+        """Note that the run has ended, perhaps by an error."""
 
     def for_baseline(self) -> "Progress":
-        """Return what watches the baseline after this run: by default this object, started again.
+        """Return the callback of the baseline that is trained after this run: by default this object, started again.
 
         Returns
         -------
         Progress
-            The callback of the baseline.
+            The callback.
         """
         return self
 
 
 class Together(Progress):
-    """Tells several watchers, one after the other."""
+    """Calls several callbacks, one after the other."""
 
-    def __init__(self, watchers: Sequence[Progress]) -> None:
-        self.watchers = list(watchers)
+    def __init__(self, callbacks: Sequence[Progress]) -> None:
+        self.callbacks = list(callbacks)
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
         """Pass it on."""
-        for watcher in self.watchers:
-            watcher.start(method, epochs, steps, done, units)
+        for callback in self.callbacks:
+            callback.start(method, epochs, steps, done, units)
 
     def step(self, epoch: int, step: int, loss: float) -> None:
         """Pass it on."""
-        for watcher in self.watchers:
-            watcher.step(epoch, step, loss)
+        for callback in self.callbacks:
+            callback.step(epoch, step, loss)
 
     def epoch(self, row: Mapping[str, Any]) -> None:
         """Pass it on."""
-        for watcher in self.watchers:
-            watcher.epoch(row)
+        for callback in self.callbacks:
+            callback.epoch(row)
 
     def stage(self, what: str) -> None:
         """Pass it on."""
-        for watcher in self.watchers:
-            watcher.stage(what)
+        for callback in self.callbacks:
+            callback.stage(what)
 
     def stop(self) -> None:
         """Pass it on, to every one even if another fails."""
         with ExitStack() as stack:
-            for watcher in reversed(self.watchers):
-                stack.callback(watcher.stop)
+            for callback in reversed(self.callbacks):
+                stack.callback(callback.stop)
 
     def for_baseline(self) -> Progress:
         """Pass it on."""
-        return Together([watcher.for_baseline() for watcher in self.watchers])
+        return Together([callback.for_baseline() for callback in self.callbacks])
 
 
-def together(watchers: Progress | Sequence[Any]) -> Progress:
-    """Return one watcher for any number of them."""
-    if isinstance(watchers, Progress):
-        return watchers
-    strangers = [watcher for watcher in watchers if not isinstance(watcher, Progress)]
-    if strangers:
+def together(callbacks: Progress | Sequence[Any]) -> Progress:
+    """Return one callback for any number of them."""
+    if isinstance(callbacks, Progress):
+        return callbacks
+    others = [callback for callback in callbacks if not isinstance(callback, Progress)]
+    if others:
         raise InputError(
-            f"callbacks must be instances of augury.Progress; got {strangers[0]!r:.60}. "
-            f"Make a class of it, class Mine(augury.Progress), and override what you want to hear of."
+            f"callbacks must be instances of augury.Progress; got {others[0]!r:.60}. "
+            f"Make a class of it, class Mine(augury.Progress), and override the methods you need."
         )
-    return Together(watchers)
+    return Together(callbacks)
 
 
 NOT_SCALARS = ("epoch", "widths")
-"""What of a line of metrics is no curve of its own."""
+"""Entries of a line of metrics that are no curve of their own."""
 
 
 @runtime_checkable
 class Writer(Protocol):
-    """What is needed of a `SummaryWriter`; any other logger with these two methods will do."""
+    """What is needed of a `SummaryWriter`; any other logger with these two methods works."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> Any:
         """Note a number."""
@@ -153,7 +150,7 @@ class TensorBoard(Progress):
     folder
         Where the event files go.
     writer
-        Another writer to use; `torch.utils.tensorboard.SummaryWriter` unless told.
+        Another writer to use. Default: `torch.utils.tensorboard.SummaryWriter`.
     """
 
     def __init__(self, folder: str | Path, writer: Writer | None = None) -> None:
