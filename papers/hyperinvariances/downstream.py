@@ -107,8 +107,8 @@ def _natural(name: str, images: int, test: int, centres: bool, side: int, seed: 
 
 def held_out(cell: Cell) -> "Tensor":
     """Return images of Figure 1 that pre-training has not seen."""
-    from augury.data.coloured import coloured_rotated
     from augury.data.load import load
+    from augury.data.variants import coloured_rotated
 
     pretrain, n = cell.settings["pretrain"], cell.settings["images"]
     data = load(pretrain["data"], seed=cell.seed)
