@@ -19,7 +19,7 @@ from papers.hyperinvariances.run import task
 from papers.run import machine
 
 if TYPE_CHECKING:
-    from augury.training.saved_extractor import Card
+    from augury.records.saved import Pretraining
 
 
 def measured(cell: Cell) -> Result:
@@ -67,7 +67,7 @@ def _list(values: Tensor) -> list[float | None]:
     return [round(value, 6) for value in values.tolist()]
 
 
-def _result(cell: Cell, card: "Card", curves: dict[str, Any], start: float) -> Result:
+def _result(cell: Cell, card: "Pretraining", curves: dict[str, Any], start: float) -> Result:
     invariance = Invariance({}, cell.method, cell.model, cell.data, seconds=time.perf_counter() - start)
     return Result(
         cell.key, cell, invariance, 0, card.images, curves, machine(), {"pretraining": card.seconds}

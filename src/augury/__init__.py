@@ -43,6 +43,7 @@ PUBLIC = {
     "audit": "augury.auditing.audit",
     "learn": "augury.methods.learn",
     "load": "augury.data.load",
+    "load_model": "augury.training.saved_model",
     "swap_batchnorm": "augury.models.batchnorm",
     "write_report": "augury.report.page",
 }

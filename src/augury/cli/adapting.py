@@ -14,9 +14,8 @@ from augury.cli.console import err, out, print_json
 from augury.cli.reporting import leave_report
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.methods.hyper.adapt import Tell, adapt
+from augury.methods.hyper.adapt import Tell, adapt, load_extractor
 from augury.records.results import INVARIANT, SENSITIVE, Adaptation
-from augury.training.saved_extractor import load_extractor
 
 WIDTH = 24
 """Characters of a full bar."""

@@ -12,7 +12,7 @@ from augury.cli.console import err, out, print_json
 from augury.data.load import load
 from augury.data.unlabelled import load_images
 from augury.methods.hyper.amortize import Amortized, amortize
-from augury.training.saved_extractor import EXTRACTOR
+from augury.training.run_folder import MODEL
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,15 @@ def carry_out(request: Request, *, as_json: bool, quiet: bool) -> None:
         callbacks=() if quiet else (LiveBar(err),),
         **request.settings,
     )
-    path = request.folder / EXTRACTOR
+    path, known = request.folder / MODEL, made.saved.pretraining
     if as_json:
-        print_json({"extractor": str(path), **made.card.to_json(), "skipped": len(data.skipped)})
+        facts = {"encoder": made.saved.network, "features": made.saved.n_outputs, **vars(known)}
+        print_json({
+            "extractor": str(path),
+            "groups": list(made.saved.groups),
+            **facts,
+            "skipped": len(data.skipped),
+        })
         return
     out.print(summary(made))
     if not quiet:
@@ -78,14 +84,15 @@ def _read(request: Request, quiet: bool) -> Any:
 
 def summary(made: Amortized) -> RenderableType:
     """Return what `augury amortize` shows at its end."""
-    card = made.card
+    known = made.saved.pretraining
+    assert known is not None
     table = Table(title="Likeness of an image and its view (cosine of features)", title_justify="left")
     table.add_column("group")
     table.add_column("transformations")
     for name in ("entry 0", "entry 1", "two images: 0", "1"):
         table.add_column(name, justify="right")
-    for name, found in card.invariance.items():
+    for name, found in known.invariance.items():
         cosines = [f"{found[key]:.2f}" for key in ("at_0", "at_1", "random_at_0", "random_at_1")]
-        table.add_row(name, card.transformations[name], *cosines)
-    line = f"{card.encoder}, {card.features} features, {card.images} images, {card.epochs} epochs, {card.seconds:.0f} s"
-    return Group(table, line)
+        table.add_row(name, known.transformations[name], *cosines)
+    size = f"{made.saved.network}, {made.saved.n_outputs} features"
+    return Group(table, f"{size}, {known.images} images, {known.epochs} epochs, {known.seconds:.0f} s")

@@ -31,7 +31,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A run folder, a .pt2 of torch.export, a .safetensors with --architecture, or package.module:callable.",
+        help="A run folder, a .safetensors with --architecture, package.module:callable; with --trust a .pt2 or .pt.",
     ),
 ]
 Data = Annotated[
@@ -67,6 +67,14 @@ Corruptions = Annotated[
 Architecture = Annotated[
     str | None,
     _option("--architecture", help=f"The network of a .safetensors: {', '.join(NETWORKS)}.", panel=ASKED),
+]
+Trust = Annotated[
+    bool,
+    _option(
+        "--trust",
+        help="Load a .pt2, .pt or .pth, which can run any code that its author put into it, with your rights.",
+        panel=ASKED,
+    ),
 ]
 Part = Annotated[
     str | None, _option("--part", help="test or train. Default: test, where there is one.", panel=ASKED)
@@ -129,7 +137,7 @@ views/ and report.html, a page that shows all of it, in a folder.
 
 \b
 augury audit runs/a mnist5k -g C4                      a run of augury learn
-augury audit model.pt2 photos/ -g rotation             a torch.export program
+augury audit model.pt2 photos/ -g rotation --trust     a torch.export program
 augury audit w.safetensors mnist -g T3 --architecture mlp5
 augury audit my.models:net mnist -g C4 --drift fashion_mnist
 augury audit runs/a mnist5k -g C4 --fail-above LI=0.5  exit code {BEYOND_LIMIT} beyond it
@@ -144,6 +152,7 @@ def audit(
     drift: Drift = None,
     corruptions: Corruptions = True,
     architecture: Architecture = None,
+    trust: Trust = False,
     part: Part = None,
     images: Images = None,
     levels: Levels = None,
@@ -171,7 +180,7 @@ def audit(
     from augury.cli.auditing import Request, carry_out
 
     request = Request(
-        model, data, group, widths, drift or [], architecture,
+        model, data, group, widths, drift or [], architecture, trust,
         {**settings, "corruptions": corruptions, "seed": seed}, above, below, pictures, folder,
     )  # fmt: skip
     try:

@@ -34,6 +34,8 @@ class Request:
     """Other data."""
     architecture: str | None
     """The network of a .safetensors."""
+    trust: bool
+    """Load files that can run code."""
     settings: dict[str, Any]
     """Fields of `AuditConfig`."""
     above: dict[str, float]
@@ -52,7 +54,7 @@ def carry_out(request: Request, *, as_json: bool, quiet: bool) -> bool:
     with _bar(quiet) as step:
         seen = examine(
             request.model, request.data, request.group, widths=request.widths, drift=drift,
-            architecture=request.architecture, step=step, **request.settings,
+            architecture=request.architecture, trust=request.trust, step=step, **request.settings,
         )  # fmt: skip
     if request.pictures is not None:
         save_worst(request.pictures, seen.cases)

@@ -36,7 +36,7 @@ def carry_out(
             data, method="plain", run=folder / BASELINE, callbacks=watch(BASELINE), **again, **shared
         )
         with_evidence = replace(runs[0], log_evidence_without=plain.invariance.log_evidence)
-        RunFolder(folder).write_invariance(with_evidence)
+        RunFolder(folder).write(with_evidence)
         runs = [with_evidence, plain.invariance]
         if learned.transform is not None:
             leave_beside(folder, "plain", plain.model, learned.transform, data)

@@ -1,16 +1,14 @@
-"""The page of several runs side by side.
-
-Several runs side by side: tables, JSON, and what must be said before comparing.
-"""
+"""Several runs side by side: as a page, as tables, as JSON, and what must be said before comparing."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from augury.records.results import Width
+from augury.records.results import Adaptation, Width
+from augury.records.saved import Pretraining
 from augury.report.curves import Series, curve_plots, width_plot
 from augury.report.numbers import NOTHING, either_way, number, percent, seconds
 from augury.report.plots import Bar, Line, bar_list, draw, legend, scale_end, width_bar
-from augury.report.read import Adapted, Audited, Found, Run
+from augury.training.run_folder import Adapted, Audited, Found, Pretrained, Run
 
 
 def compared_page(found: Sequence[Found]) -> dict[str, Any]:
@@ -85,6 +83,7 @@ def tables(found: Sequence[Found]) -> list[Table]:
         ("What was learned", Run, _learned_rows),
         ("Audits", Audited, _audit_rows),
         ("Adaptations", Adapted, _adapted_rows),
+        ("Extractors", Pretrained, _pretrained_rows),
     )
     out: list[Table] = []
     for title, kind, rows in kinds:
@@ -145,24 +144,39 @@ def _audit_rows(audits: list[Audited]) -> list[list[str]]:
 
 
 def _adapted_rows(found: list[Adapted]) -> list[list[str]]:
-    groups = list(dict.fromkeys(name for one in found for name in one.values.get("descriptor", {})))
-    rows = [
-        ["data", *(str(one.values.get("data", NOTHING)) for one in found)],
-        ["extractor", *(str(one.values.get("extractor", NOTHING)) for one in found)],
-    ]
-    rows += [
-        [name, *(number(one.values.get("descriptor", {}).get(name)) for one in found)] for name in groups
-    ]
-    rows.append(["score", *(_score(one.values) for one in found)])
-    rows.append(["bound", *(number(one.values.get("bound", {}).get("total")) for one in found)])
-    rows.append(["time", *(seconds(one.values.get("seconds")) for one in found)])
+    records = [one.adaptation for one in found]
+    rows = [["data", *(r.data for r in records)], ["extractor", *(r.extractor for r in records)]]
+    for name in dict.fromkeys(name for r in records for name in r.descriptor):
+        rows.append([name, *(number(r.descriptor.get(name)) for r in records)])
+    rows.append(["score", *(_score(r) for r in records)])
+    rows.append(["bound", *(number(r.bound.total) for r in records)])
+    rows.append(["time", *(seconds(r.seconds) for r in records)])
     return rows
 
 
-def _score(values: dict[str, Any]) -> str:
-    name = values.get("score_name", "accuracy")
-    score = values.get("score")
-    return f"{percent(score) if name == 'accuracy' else number(score)} {name} ({values.get('scored_on', 'test')})"
+def _score(record: Adaptation) -> str:
+    write = percent if record.score_name == "accuracy" else number
+    return f"{write(record.score)} {record.score_name} ({record.scored_on})"
+
+
+def _pretrained_rows(found: list[Pretrained]) -> list[list[str]]:
+    known = [None if one.extractor is None else one.extractor.pretraining for one in found]
+    figures = {
+        "method": lambda one: str(one.config.get("method")),
+        "encoder": lambda one: str(one.config.get("encoder")),
+        "data": lambda one: str(one.config.get("data", {}).get("source", NOTHING)),
+        "images": lambda one: f"{one.config.get('data', {}).get('train', 0):,}",
+        "epochs done": lambda one: f"{len(one.rows)} of {one.config.get('epochs')}",
+        "loss": lambda one: number(one.rows[-1].get("loss"), 4) if one.rows else NOTHING,
+    }
+    rows = [[name, *(write(one) for one in found)] for name, write in figures.items()]
+    for name in dict.fromkeys(name for k in known if k for name in k.invariance):
+        rows.append([f"cosine at 1: {name}", *(number(_cosine(k, name)) for k in known)])
+    return [*rows, ["time", *(seconds(k.seconds if k else None) for k in known)]]
+
+
+def _cosine(known: Pretraining | None, name: str) -> float | None:
+    return None if known is None else known.invariance.get(name, {}).get("at_1")
 
 
 def remarks(found: Sequence[Found]) -> list[str]:
@@ -181,6 +195,9 @@ def remarks(found: Sequence[Found]) -> list[str]:
     if len(ways) > 1:
         said.append("These runs approximate the evidence in different ways: its values cannot be compared.")
     said += [f"{r.name} has not ended." for r in runs if r.invariance is None]
+    said += [
+        f"{one.name} has not ended." for one in found if isinstance(one, Pretrained) and not one.extractor
+    ]
     if len({a.group for a in audits}) > 1:
         said.append("These audits ask about different transformations.")
     if len({a.data for a in audits}) > 1:
@@ -203,6 +220,8 @@ def _object(one: Found) -> dict[str, Any]:
     if isinstance(one, Audited):
         return {"kind": "audit", "record": one.audit.to_json()}
     if isinstance(one, Adapted):
-        return {"kind": "adaptation", "record": one.values}
-    record = None if one.invariance is None else one.invariance.to_json()
-    return {"kind": "learned", "record": record, "settings": one.config, "epochs_done": len(one.rows)}
+        return {"kind": "adaptation", "record": one.adaptation.to_json()}
+    assert isinstance(one, Run | Pretrained)
+    kind, found = ("learned", one.invariance) if isinstance(one, Run) else ("extractor", one.extractor)
+    record = None if found is None else found.to_json()
+    return {"kind": kind, "record": record, "settings": one.config, "epochs_done": len(one.rows)}

@@ -17,7 +17,7 @@ from augury.report.numbers import (
     signed,
 )
 from augury.report.plots import width_bar
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "told"}
 """How a verdict looks."""

@@ -15,7 +15,7 @@ from augury.report.numbers import seconds
 from augury.report.orbit import orbit_data, strip, word
 from augury.report.pictures import Sheets
 from augury.report.plots import draw, legend
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 NOT_DRAWN = {
     "features": "The inputs are lists of numbers without a picture, so there is nothing to draw here.",

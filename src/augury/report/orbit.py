@@ -8,7 +8,7 @@ from markupsafe import Markup
 from augury.records.exhibits import Answers, Exhibits, Route
 from augury.report.numbers import Number, amount, either_way, number
 from augury.report.pictures import Sheets, backdrop, frame, path
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 
 def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
