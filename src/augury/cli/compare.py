@@ -14,7 +14,7 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN RUN...",
-        help="Folders that augury learn, audit or adapt left.",
+        help="Folders that augury learn, amortize, adapt or audit left.",
         show_default=False,
     ),
 ]

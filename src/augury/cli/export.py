@@ -30,7 +30,9 @@ def _complete(incomplete: str) -> list[tuple[str, str]]:
 
 
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run that has ended.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="The folder of a run of learn or adapt that has ended.")
+    ],
     to: Annotated[
         str, typer.Option("--to", help=f"{', '.join(TARGETS)}.", show_default=False, autocompletion=_complete)
     ],
@@ -84,9 +86,9 @@ def _model(run: str, output: Path | None, quiet: bool) -> dict[str, Any]:
     from augury.export.program import export_model
 
     written = export_model(run, folder)
+    if written.reason:
+        err.print(written.reason, style="yellow", soft_wrap=True, markup=False)
     if not quiet:
-        if written.reason:
-            err.print(written.reason, style="yellow", soft_wrap=True, markup=False)
         err.print(f"Written to {folder}", highlight=False, soft_wrap=True)
     if written.program is None:
         raise typer.Exit(2)

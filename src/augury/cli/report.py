@@ -12,7 +12,7 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN...",
-        help="Folders that augury learn, audit or adapt left; several are compared on one page.",
+        help="Folders that augury learn, amortize, adapt or audit left; several are compared on one page.",
         show_default=False,
     ),
 ]
