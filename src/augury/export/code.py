@@ -68,13 +68,14 @@ def header(policy: Policy, library: str, exact: str, notes: Sequence[str], left_
     """Return the docstring of the code."""
     by = policy.learned
     learned = f", learned from {by['data']} by {by['method']} with {by['model']}" if by else ""
-    lines = [f'"""An augmentation policy for {library}{learned}.', ""]
+    lines = [f"An augmentation policy for {library}{learned}.", ""]
     lines += ["    width            up to          verdict"]
     lines += [f"    {n:<16} {_value(w.value, w.unit):<14} {w.verdict}" for n, w in policy.widths.items()]
     lines += ["", exact, "", "What the library's own classes cannot say:", *(f"- {note}" for note in notes)]
     if left_out:
         lines += ["", "Left out here:", *(f"- {note}" for note in left_out)]
-    return "\n".join([*lines, '"""', ""]).replace("\\", "/")
+    text = "\n".join(lines).replace("\\", "/").replace('"', "'")
+    return f'"""{text}\n"""\n'
 
 
 def _value(value: float, unit: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from augury.core.errors import InputError, RunError
 from augury.core.files import write_text
-from augury.records.record import OneOf, Positive, Record, read_json
+from augury.records.record import Name, OneOf, Positive, Record, read_json
 from augury.records.results import Invariance, Width
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ class Policy(Record):
     """Kind of the data: "image", "signal", "points" or "coordinates"."""
     input_shape: list[Positive]
     """Shape of one input; pixels are those of such an input."""
-    sampling: str = "independent"
+    sampling: Name = "independent"
     """How the noise is drawn."""
-    learned: dict[str, str] = field(default_factory=dict)
+    learned: dict[str, Name] = field(default_factory=dict)
     """What learned it: method, model, data."""
     format: int = FORMAT
     """Version of this record."""
@@ -69,8 +69,6 @@ class Policy(Record):
             raise InputError(f"an input of kind '{self.kind}' cannot have the shape {self.input_shape}.")
         if self.learned and set(self.learned) != {"method", "model", "data"}:
             raise InputError("what learned a policy must be a method, a model and data.")
-        if not all(text.isprintable() for text in (*self.widths, *self.learned.values())):
-            raise InputError("the names in a policy must be printable text.")
 
     @classmethod
     def read(cls, path: str | Path) -> "Policy":

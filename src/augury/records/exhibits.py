@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from augury.core.errors import InputError
-from augury.records.record import Count, OneOf, Positive, Record, Share
+from augury.records.record import Count, Name, OneOf, Positive, Record, Share
 
 VIEWS, EXHIBITS, BESIDE = "views", "exhibits.json", "beside.json"
 """The folder, and the records in it."""
@@ -33,7 +33,7 @@ class Gallery(Record):
     """Frames in each."""
     style: Annotated[str, OneOf(STYLES)]
     """One of `STYLES`."""
-    file: str | None = None
+    file: Name | None = None
     """The picture that holds all frames edge to edge, for style "picture"."""
     width: Positive = BOX
     """Width of a frame."""

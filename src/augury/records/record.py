@@ -49,6 +49,12 @@ class OneOf:
         return None if value in self.names else f"one of {', '.join(map(repr, self.names))}"
 
 
+def printable(text: str) -> str | None:
+    """Say what must hold of a name, if it does not: it goes into pages, code and file names."""
+    return None if text.isprintable() else "printable text"
+
+
+Name = Annotated[str, printable]
 Share = Annotated[float, Range(0, 1)]
 Count = Annotated[int, Range(0)]
 Positive = Annotated[int, Range(1)]

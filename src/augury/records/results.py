@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from augury.core.errors import InputError
-from augury.records.record import Count, NotNegative, OneOf, Positive, Range, Record, Share
+from augury.records.record import Count, Name, NotNegative, OneOf, Positive, Range, Record, Share
 
 VERDICTS = ("invariant", "not invariant", "undecided", "given")
 """What can be said of a width; "given" is one that was fixed by the user."""
@@ -22,7 +22,7 @@ class Width(Record):
 
     value: float
     """The width in its unit."""
-    unit: str
+    unit: Name
     """"deg", "px", "factor", or "" for a plain number."""
     low: float | None = None
     """Lower end of a 95 % interval, where the method gives one."""

@@ -92,7 +92,7 @@ def _amount(value: Number, unit: str) -> str:
 
 def _kept(run: Run) -> tuple[str, Number] | None:
     epoch = 0 if run.exhibits is None else run.exhibits.epoch
-    return ("kept", epoch) if epoch and epoch != run.rows[-1]["epoch"] else None
+    return ("kept", epoch) if run.rows and epoch and epoch != run.rows[-1]["epoch"] else None
 
 
 def curve_plots(many: Sequence[Series], kept: tuple[str, Number] | None = None) -> list[Plot]:

@@ -307,6 +307,8 @@ def read_run(path: str | Path) -> Found:
     if (path / AUDIT).is_file():
         audit = read_json(path / AUDIT, Audit.from_json)
         worst = _maybe(path / VIEWS / WORST, Gallery.from_json)
+        if worst is not None and (worst.rows, worst.columns) not in ((len(audit.worst), n) for n in (2, 4)):
+            raise RunError(f"{path / VIEWS / WORST} must show 2 or 4 frames for each of the worst inputs.")
         return Audited(path=path, command=command, audit=audit, worst=worst)
     if not (path / CONFIG).is_file():
         raise InputError(
