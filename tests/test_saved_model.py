@@ -1,6 +1,7 @@
 """One saved model: every kind comes back, damage is refused, files of version 0.1 are read."""
 
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -10,15 +11,17 @@ from safetensors.torch import load_file, save_file
 
 import augury
 from adapt_doubles import extractor
-from augury.core.errors import InputError, RunError
+from augury.core.errors import AuguryError, InputError, RunError
 from augury.core.rng import generator
 from augury.models.networks import build
 from augury.records.saved import SavedModel, read_saved
 from augury.report.page import write_report
 from augury.training.run_folder import model_file, read_run
-from augury.training.saved_model import describe_extractor, save_model
+from augury.training.saved_model import _digest, describe_extractor, read_tensors, save_model
+from test_records import mutated
 
 OLD = Path(__file__).parent / "data" / "runs_0_1"
+TOY = SavedModel("network", "toy_mlp", [2], 2, "coordinates")
 OUTPUTS = json.loads((OLD / "outputs.json").read_text())
 
 
@@ -53,7 +56,7 @@ def file_of(tmp_path, model, saved):
 
 def test_a_model_that_was_changed_or_cut_short_is_refused(tmp_path):
     net = build("toy_mlp", (2,), 2, generator(0))
-    file = file_of(tmp_path, net, SavedModel("network", "toy_mlp", [2], 2))
+    file = file_of(tmp_path, net, TOY)
     whole = file.read_bytes()
     x = torch.rand(3, 2)
     assert torch.equal(augury.load_model(tmp_path)(x), net(x)) and read_saved(file).network == "toy_mlp"
@@ -70,7 +73,7 @@ def test_a_model_that_was_changed_or_cut_short_is_refused(tmp_path):
         with pytest.raises(RunError, match=says):
             augury.load_model(file)
     file.write_bytes(whole)
-    save_file(load_file(file), file, {"augury": SavedModel("network", "toy_mlp", [2], 2).dumps()})
+    save_file(load_file(file), file, {"augury": TOY.dumps()})
     with pytest.raises(RunError, match="checksum"):
         augury.load_model(file)
     save_file(load_file(file), file)
@@ -90,7 +93,7 @@ def test_a_model_that_was_changed_or_cut_short_is_refused(tmp_path):
     ],
 )
 def test_a_record_that_says_nonsense_is_refused(tmp_path, field, value):
-    values = {**SavedModel("network", "toy_mlp", [2], 2).to_json(), field: value}
+    values = {**TOY.to_json(), field: value}
     save_file({"x": torch.zeros(1)}, tmp_path / "m.safetensors", {"augury": json.dumps(values)})
     for read in (augury.load_model, read_saved):
         with pytest.raises(RunError, match=f"SavedModel.{field}"):
@@ -126,3 +129,16 @@ def test_an_extractor_keeps_its_groups(tmp_path):
     again = augury.load_model(file_of(tmp_path, made, describe_extractor(made)))
     x, i = torch.rand(3, 2, 8, 8), torch.tensor([0.3, 0.9])
     assert again.groups == made.groups and torch.equal(again(x, i), made(x, i))
+
+
+@pytest.mark.parametrize("name", ["lila", "amortize", "adapt"])
+def test_a_crafted_header_gives_a_model_or_our_error(name, tmp_path):
+    rng = random.Random(0)
+    saved, tensors = read_tensors(model_file(OLD / name))
+    for _ in range(40):
+        text = json.dumps(mutated(saved.to_json(), rng))
+        save_file(tensors, tmp_path / "m.safetensors", {"augury": text, "sha256": _digest(text, tensors)})
+        try:
+            augury.load_model(tmp_path / "m.safetensors")
+        except AuguryError as error:
+            assert len(str(error)) > 20

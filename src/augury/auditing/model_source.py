@@ -38,7 +38,7 @@ def load_source(
     *,
     trust: bool = False,
 ) -> Callable[[Any], Any]:
-    """Return the model that a text stands for."""
+    """Return the model that a text names."""
     path = Path(source).expanduser()
     if not path.exists():
         if ":" in source:

@@ -13,14 +13,13 @@ from augury.core.errors import InputError, RunError
 from augury.core.files import write_text
 from augury.records.record import Name, OneOf, Positive, Record, read_json
 from augury.records.results import Invariance, Width
+from augury.records.saved import AXES, check_shape
 
 if TYPE_CHECKING:
     from augury.transforms.base import Transform
 
 FORMAT = 1
 """Version of the JSON."""
-DIMENSIONS = {"image": 3, "signal": 2, "points": 2, "coordinates": 1, "features": None}
-"""Axes of one input, by the kind of the data; features may have any number."""
 SURE = ("invariant", "given")
 """Verdicts of widths that `Policy.sure` keeps."""
 
@@ -31,7 +30,7 @@ class Policy(Record):
 
     widths: dict[str, Width]
     """Every width by the name of its generator, in the order in which they act."""
-    kind: Annotated[str, OneOf(tuple(DIMENSIONS))]
+    kind: Annotated[str, OneOf(tuple(AXES))]
     """Kind of the data: "image", "signal", "points" or "coordinates"."""
     input_shape: list[Positive]
     """Shape of one input; pixels are those of such an input."""
@@ -65,8 +64,7 @@ class Policy(Record):
 
     def check(self) -> None:
         """Raise unless shape and names are possible."""
-        if DIMENSIONS[self.kind] not in (None, len(self.input_shape)):
-            raise InputError(f"an input of kind '{self.kind}' cannot have the shape {self.input_shape}.")
+        check_shape(self.kind, self.input_shape)
         if self.learned and set(self.learned) != {"method", "model", "data"}:
             raise InputError("what learned a policy must be a method, a model and data.")
 

@@ -4,6 +4,7 @@ A saved model is one safetensors file. Its metadata holds this record as JSON un
 checksum of the record and of every tensor with its name. Files of version 0.1 (three other records) are read as well.
 """
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,10 @@ KINDS = ("network", "orbit", "shallow_orbit", "tied", "extractor", "adapted")
 encoder with a linear head."""
 CUSTOM = "custom"
 """What a user's own network is called."""
+AXES = {"image": 3, "signal": 2, "points": 2, "coordinates": 1, "features": None}
+"""Axes of one input, by the kind of the data; features may have any number."""
+LARGEST = 2**28
+"""Numbers in one input."""
 RECORD, CHECKSUM = "augury", "sha256"
 """Keys of the metadata."""
 NORMALISATION = {"image": "bytes / 255"}
@@ -57,10 +62,10 @@ class SavedModel(Record):
     """Shape of one input."""
     n_outputs: Positive
     """Logits or numbers; features of an extractor."""
-    data_kind: str = "image"
+    data_kind: Annotated[str, OneOf(tuple(AXES))] = "image"
     """Kind of the data, as in `Dataset`."""
     task: Annotated[str, OneOf(("classification", "regression", ""))] = ""
-    """What the outputs are; "" where nobody said."""
+    """What the outputs are; "" if unknown."""
     class_names: tuple[str, ...] = ()
     """A name for each logit."""
     normalisation: str = ""
@@ -88,6 +93,18 @@ class SavedModel(Record):
     version: str = __version__
     """Version of Augury that wrote it."""
 
+    def check(self) -> None:
+        """Raise unless there can be such inputs, and the sizes that this kind of model needs are given."""
+        check_shape(self.data_kind, self.input_shape)
+        if {"adapted": self.features, "extractor": self.d_h}.get(self.kind) == 0:
+            raise InputError("an adapted model needs its number of features, an extractor its d_h.")
+
+
+def check_shape(kind: str, shape: list[int]) -> None:
+    """Raise unless an input of a kind can have a shape."""
+    if AXES[kind] not in (None, len(shape)) or math.prod(shape) > LARGEST:
+        raise InputError(f"an input of kind '{kind}' cannot have the shape {shape}.")
+
 
 def read_saved(file: Path) -> SavedModel:
     """Read what the header of a model's file says of it; its tensors are not looked at."""
@@ -101,7 +118,8 @@ def read_saved(file: Path) -> SavedModel:
 
 def not_ours(file: Path, error: Exception) -> RunError:
     """Return the complaint about a file that holds no model of ours."""
-    return RunError(f"{file} is not a model that Augury saved, or it is damaged or cut short ({error}).")
+    why = str(error).rstrip(".")
+    return RunError(f"{file} is not a model that Augury saved, or it is damaged or cut short ({why}).")
 
 
 def is_ours(metadata: Any) -> bool:

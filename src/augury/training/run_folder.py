@@ -127,7 +127,7 @@ def check_run(path: Path, *, overwrite: bool, resume: bool) -> None:
 
 
 def holds_something(path: Path) -> bool:
-    """Say whether anything stands at a path, an empty folder aside."""
+    """Say whether there is anything at a path, an empty folder aside."""
     try:
         return path.is_file() or (path.is_dir() and any(path.iterdir()))
     except OSError as error:
@@ -137,7 +137,7 @@ def holds_something(path: Path) -> bool:
 
 
 def new_folder(name: str) -> Path:
-    """Return a folder in runs/ that does not stand yet."""
+    """Return a folder in runs/ that does not exist yet."""
     first = Path("runs") / name
     numbered = (first.with_name(f"{name}-{k}") for k in range(2, 1_000_000))
     return first if not holds_something(first) else next(p for p in numbered if not holds_something(p))
@@ -298,7 +298,7 @@ def read_run(path: str | Path) -> Found:
     if not path.is_dir():
         raise InputError(
             f"a run must be the folder that augury learn, amortize, adapt or audit left; got '{path}', "
-            f"and there is no such folder. Runs stand in runs/ unless you chose another place (--run)."
+            f"and there is no such folder. Runs are in runs/ by default (--run)."
         )
     command = _maybe(path / COMMAND, lambda values: parse("the command", COMMAND_LINE, values)) or {}
     if (path / ADAPTATION).is_file():

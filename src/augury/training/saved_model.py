@@ -17,6 +17,7 @@ from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.models.hypernetwork import HyperExtractor
+from augury.models.layers import bare
 from augury.models.networks import ENCODERS, NETWORKS, build_encoder
 from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
@@ -125,6 +126,8 @@ def read_tensors(file: Path) -> tuple[SavedModel, dict[str, Tensor]]:
         raise RunError(
             f"{file} was changed since it was written: its checksum differs. Make or copy it anew."
         )
+    if max(saved.n_outputs, saved.features, saved.d_h) > sum(tensor.numel() for tensor in tensors.values()):
+        raise RunError(f"{file} is damaged: it holds fewer numbers than the model that it describes.")
     return saved, tensors
 
 
@@ -148,7 +151,7 @@ def _build(saved: SavedModel, net: nn.Module | None, transform: Transform | None
         return HyperExtractor(net or saved.network, saved.groups, shape, rng, saved.d_h, saved.activation)
     if saved.kind == "adapted":
         encoder = build_encoder(saved.network, shape, rng) if net is None else net
-        return nn.Sequential(encoder, nn.Linear(saved.features, saved.n_outputs))
+        return nn.Sequential(encoder, bare(nn.Linear, saved.features, saved.n_outputs))
     net = build_net(saved.network, shape, saved.n_outputs, rng) if net is None else net
     if saved.kind == "network":
         return net
