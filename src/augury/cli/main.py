@@ -26,7 +26,7 @@ from augury.cli.learn import HELP, learn
 from augury.cli.report import HELP as REPORT_HELP
 from augury.cli.report import report
 from augury.cli.reproduce import HELP as REPRODUCE_HELP
-from augury.cli.reproduce import reproduce
+from augury.cli.reproduce import PASS_ON, reproduce
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -61,8 +61,8 @@ app.command(help=ADAPT_HELP, epilog=EXIT_CODES)(adapt)
 app.command(help=EXPORT_HELP, epilog=EXIT_CODES)(export)
 app.command(help=REPORT_HELP, epilog=EXIT_CODES)(report)
 app.command(help=COMPARE_HELP, epilog=EXIT_CODES)(compare)
-app.command(help=REPRODUCE_HELP, epilog=EXIT_CODES)(reproduce)
-app.command(help=BENCH_HELP, epilog=EXIT_CODES)(bench)
+app.command(help=REPRODUCE_HELP, context_settings=PASS_ON)(reproduce)
+app.command(help=BENCH_HELP, context_settings=PASS_ON)(bench)
 app.command(help=DOCTOR_HELP, epilog=EXIT_CODES)(doctor)
 app.add_typer(data_app, name="data")
 

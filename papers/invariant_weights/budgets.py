@@ -17,8 +17,8 @@ The sizes of `small` are what the processor time at hand allowed; nothing was ch
 from collections.abc import Sequence
 from typing import Any
 
-from papers.cell import Cell
-from papers.lila.settings import digits
+from papers.learning import digits
+from papers.results import Cell
 
 METHOD = "invariant_weights"
 SGPR = "sgpr"
@@ -34,27 +34,11 @@ TEST_IMAGES = {"quick": 40, "small": 2000, "paper": None}
 UNITS = {"quick": 24, "small": 256, "paper": 1024}
 
 TRAIN: dict[str, dict[str, Any]] = {
-    "quick": {
-        "epochs": 2,
-        "samples": 4,
-        "samples_eval": 4,
-        "batch": 20,
-        "evidence_images": 40,
-        "burn_in": 0,
-    },
+    "quick": {"epochs": 2, "samples": 4, "samples_eval": 4, "batch": 20, "evidence_images": 40, "burn_in": 0},
     "small": {"epochs": 40, "samples": 16, "samples_eval": 32, "batch": 250, "evidence_images": 1000},
-    "paper": {
-        "epochs": 100,
-        "samples": 32,
-        "samples_eval": 32,
-        "sampling": "independent",
-        "batch": 128,
-        "rate": 1e-3,
-        "rate_end": 0.0,
-        "posterior": "adam",
-        "side": "weight",
-    },
+    "paper": {"epochs": 100, "samples": 32, "samples_eval": 32, "sampling": "independent", "side": "weight"},
 }
+TRAIN["paper"] |= {"batch": 128, "rate": 1e-3, "rate_end": 0.0, "posterior": "adam"}
 """Fields of `LearnConfig`."""
 
 EQUALLY: dict[str, dict[str, Any]] = {"quick": {}, "small": {"epochs": 25, "settle_window": 0}, "paper": {}}
@@ -79,26 +63,14 @@ TOY: dict[str, dict[str, Any]] = {
     "paper": {"epochs": 100, "samples": 100, "samples_eval": 100, "batch": 200, "side": "weight"},
 }
 """For 200 points in the plane."""
-TOY_UNITS = {"quick": 24, "small": 256, "paper": 1024}
 
 
 def cell(
-    scale: str,
-    seed: int,
-    row: str,
-    variant: str,
-    model: str,
-    data: str | None = None,
-    images: int | None = None,
-    **settings: Any,
+    scale: str, seed: int, row: str, variant: str, model: str, data: str | None = None, **settings: Any
 ) -> Cell:
-    """Return one run."""
-    network = {"units": UNITS[scale]}
-    chosen = {**TRAIN[scale], "network": network, **settings}
-    subset = images or IMAGES[scale]
-    return Cell(
-        data or digits(scale), variant, model, f"{METHOD}/{row}", seed, chosen, subset, TEST_IMAGES[scale]
-    )
+    chosen = {**TRAIN[scale], "network": {"units": UNITS[scale]}, **settings}
+    name = data or digits(scale)
+    return Cell(name, variant, model, f"{METHOD}/{row}", seed, chosen, IMAGES[scale], TEST_IMAGES[scale])
 
 
 def rotations(
@@ -112,8 +84,8 @@ def rotations(
 ) -> list[Cell]:
     """Return runs with a fixed rotation, and with one learned from several starts; seed by seed, learned first."""
     alike = {**EQUALLY[scale], **PRIORS[prior]}
-    learned = [(f"from_{a}", {**alike, **_rotation(a)}) for a in starts]
-    held = [(f"fixed_{a}", {**alike, **_rotation(a), "eta_rate": 0.0}) for a in fixed]
+    learned = [(f"from_{a}", {**alike, **rotation(a)}) for a in starts]
+    held = [(f"fixed_{a}", {**alike, **rotation(a), "eta_rate": 0.0}) for a in fixed]
     return [
         cell(scale, seed, row, variant, model, **settings)
         for seed in seeds
@@ -122,7 +94,8 @@ def rotations(
     ]
 
 
-def _rotation(degrees: int) -> dict[str, Any]:
+def rotation(degrees: int) -> dict[str, Any]:
+    """Return the settings of a rotation that starts at some degrees."""
     return {"generators": ["rotation"], "widths": {"rotation": float(degrees)}}
 
 
@@ -132,13 +105,13 @@ def transformations(
     model: str,
     variants: Sequence[str],
     rows: Sequence[str] = TRANSFORMATIONS,
-    **where: Any,
+    data: str | None = None,
 ) -> list[Cell]:
     """Return runs in which one kind of transformation may be learned, and those of the network without any."""
     none: dict[str, Any] = {"generators": ["rotation"], "eta_rate": 0.0, "samples": 1, "samples_eval": 1}
     settings: dict[str, dict[str, Any]] = {"none": none, **{row: {"generators": [row]} for row in rows}}
     return [
-        cell(scale, seed, row, variant, model, **chosen, **where)
+        cell(scale, seed, row, variant, model, data, **chosen)
         for seed in seeds
         for variant in variants
         for row, chosen in settings.items()
@@ -146,7 +119,6 @@ def transformations(
 
 
 def baselines(scale: str, seeds: Sequence[int], variants: Sequence[str]) -> list[Cell]:
-    """Return the runs of the Gaussian process."""
     return [
         Cell(digits(scale), variant, "rbf", SGPR, seed, BASELINE[scale], IMAGES[scale], TEST_IMAGES[scale])
         for seed in seeds
@@ -155,5 +127,4 @@ def baselines(scale: str, seeds: Sequence[int], variants: Sequence[str]) -> list
 
 
 def row_of(cell: Cell) -> str:
-    """Return the row of a cell in its table."""
     return cell.method.partition("/")[2] or cell.method

@@ -1,19 +1,19 @@
-"""Run one cell of paper B: learn, and keep filter banks where a figure shows them. Torch loads only here."""
+"""Run one cell of paper B: learn, and keep filter banks for the figures. Torch is loaded inside the functions."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from augury.records.results import Invariance
-from papers.cell import Cell, Result
-from papers.invariant_weights.settings import METHOD, SGPR, row_of
-from papers.run import machine, read_data, result_of
+from papers.invariant_weights.budgets import METHOD, SGPR, row_of
+from papers.learning import data_of, machine, result_of
+from papers.results import Cell, Result
 
 if TYPE_CHECKING:
     from augury.data.dataset import Dataset
     from augury.methods.learn import Learned
     from augury.models.shallow import Shallow
     from augury.transforms.base import Transform
-    from papers.filter_trace import FilterTrace
+    from papers.invariant_weights.filter_trace import FilterTrace
 
 COPIES = 7
 """Transformed copies of a filter in a picture, as in the paper's Figure 3."""
@@ -26,10 +26,9 @@ MATCHING = {("rotation", "rotated"), ("translation", "translated"), ("scale", "s
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Run one cell from start to end."""
     if cell.algorithm == SGPR:
         return _baseline(cell, device)
-    data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
+    data = data_of(cell)
     net, transform = parts(cell, data)
     traces = _traces(net, transform, cell) if drawn(cell) else {}
     found = learned(cell, data, net, transform, device, traces)
@@ -55,15 +54,14 @@ def learned(
     net: "Shallow",
     transform: "Transform",
     device: str = "cpu",
-    watchers: "dict[str, FilterTrace] | None" = None,
+    traces: "dict[str, FilterTrace] | None" = None,
 ) -> "Learned":
-    """Train."""
     from augury.methods.learn import learn
 
     ours = ("network", "generators")
     settings = {"device": device} | {k: v for k, v in cell.settings.items() if k not in ours}
-    watching = list((watchers or {}).values())
-    found = learn(data, net, METHOD, transform=transform, callbacks=watching, seed=cell.seed, **settings)
+    callbacks = list((traces or {}).values())
+    found = learn(data, net, METHOD, transform=transform, callbacks=callbacks, seed=cell.seed, **settings)
     found.model.cpu()
     return replace(found, invariance=replace(found.invariance, model=cell.model))
 
@@ -76,10 +74,10 @@ def drawn(cell: Cell) -> bool:
 
 
 def _traces(net: "Shallow", transform: Any, cell: Cell) -> "dict[str, FilterTrace]":
-    """Return watchers with random noise, and with equally spaced noise where there is one width."""
+    """Return traces with random noise, and with equally spaced noise if there is one width."""
     from augury.core.rng import generator
     from augury.transforms.base import grid, independent
-    from papers.filter_trace import FilterTrace
+    from papers.invariant_weights.filter_trace import FilterTrace
 
     K = transform.noise_dim
     noises = {"sampled": independent(1, COPIES, K, generator(cell.seed))[0]}
@@ -89,9 +87,9 @@ def _traces(net: "Shallow", transform: Any, cell: Cell) -> "dict[str, FilterTrac
 
 
 def _banks(net: "Shallow", traces: "dict[str, FilterTrace]", whole: bool) -> dict[str, Any]:
-    """Return the banks of the leading units at the end of training, or on the whole way to it."""
-    from papers.filter_trace import leading_units
-    from papers.invariant_weights.banks import pack
+    """Return the banks of the leading units at the end of training, or over all of it."""
+    from papers.invariant_weights.filter_trace import leading_units
+    from papers.invariant_weights.filters import pack
 
     if not traces:
         return {}
@@ -109,13 +107,16 @@ def _baseline(cell: Cell, device: str) -> Result:
     from augury.core.rng import generator
     from papers.invariant_weights.sgpr import sgpr
 
-    data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
+    data = data_of(cell)
     x, y, x_test = (t.to(device) for t in (data.x_train, data.y_train, data.x_test))
     fit = sgpr(x, y, x_test, generator(cell.seed), **cell.settings)
-    right = fit.predictions.argmax(1).cpu() == data.y_test
-    invariance = Invariance(
-        {}, SGPR, cell.model, data.source, float(right.float().mean()), seconds=fit.seconds
-    )
-    hyper = {"length_scale": fit.length_scale, "variance": fit.variance, "noise": fit.noise}
+    right = float((fit.predictions.argmax(1).cpu() == data.y_test).float().mean())
+    invariance = Invariance({}, SGPR, cell.model, data.source, right, seconds=fit.seconds)
+    hyper = {
+        "length_scale": fit.length_scale,
+        "variance": fit.variance,
+        "noise": fit.noise,
+        "bound": fit.bound,
+    }
     curves: dict[str, list[float | None]] = {"bound": [*fit.bounds, fit.bound]}
-    return Result(cell.key, cell, invariance, 0, len(x), curves, machine(), hyper | {"bound": fit.bound})
+    return Result(cell.key, cell, invariance, 0, len(x), curves, machine(), hyper)

@@ -1,8 +1,8 @@
 r"""First-layer filters of a shallow network under its transformations, over training (paper B, Figures 3, 4, 6, 7).
 
 A unit sees <W, g_s x> = <W o g_s, x>: its orbit average is that of a bank of filters W o g_1, ..., W o g_S, all turned,
-shifted or scaled copies of one. The bank for equally spaced noise is the paper's deterministic one, that for random
-noise the stochastic one. Filters and widths both change with training; the noise of a trace stays.
+shifted or scaled copies of one. Equally spaced noise gives the paper's deterministic bank, random noise the
+stochastic one. Filters and widths both change with training; the noise of a trace stays.
 
     trace = FilterTrace(net, transform, eps)
     augury.learn(data, net, "invariant_weights", transform=transform, callbacks=trace)
@@ -26,20 +26,16 @@ from augury.transforms.weights import transform_flat_weights
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Filters and maps after an epoch."""
+    """After an epoch: the filters as they meet an input, the maps of the noise at the current widths, the widths."""
 
     epoch: int
-    """How many epochs were done."""
     filters: Float[Tensor, "F D"]
-    """As they meet an input."""
     T: Float[Tensor, "S 2 3"]
-    """The maps that the noise stands for at the widths of then."""
     widths: dict[str, float]
-    """In their units."""
 
 
 class FilterTrace(Progress):
-    """Notes the filters before training, after epochs 1, 2, 4, 8, ..., and after the last."""
+    """Keeps the filters before training, after epochs 1, 2, 4, 8, ..., and after the last."""
 
     def __init__(self, net: Shallow, transform: Affine2d, eps: Float[Tensor, "S K"]) -> None:
         if len(net.input_shape) != 3:
@@ -56,11 +52,11 @@ class FilterTrace(Progress):
         self.latest: Snapshot | None = None
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        """Note the filters as they are at the start."""
+        """Keep the filters as they are at the start."""
         self.kept = [self._now(done)]
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        """Note the filters; keep them for good at powers of two."""
+        """Keep the latest filters, and those at powers of two."""
         epoch = int(row["epoch"])
         self.latest = self._now(epoch)
         if epoch & (epoch - 1) == 0:
@@ -76,7 +72,7 @@ class FilterTrace(Progress):
 
     @property
     def snapshots(self) -> list[Snapshot]:
-        """What was noted, the last epoch at the end."""
+        """What was kept, the last epoch at the end."""
         last = [] if self.latest is None or self.latest is self.kept[-1] else [self.latest]
         return [*self.kept, *last]
 
