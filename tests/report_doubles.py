@@ -51,7 +51,7 @@ def exhibits(kind: str = "image", task: str = "classification", galleries=None) 
     frames = galleries or pictures
     said = answers("this model")
     if task == "regression":
-        values = [[[[0.1 * s, e, 1.0] for s in range(25)] for e in range(3)] for _ in range(2)]
+        values = [[[[0.1 * s, float(e), 1.0] for s in range(25)] for e in range(3)] for _ in range(2)]
         said = Answers("this model", values=values)
     return Exhibits(
         kind=kind,
