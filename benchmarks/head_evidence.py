@@ -25,8 +25,7 @@ from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.evidence.head_softmax import SoftmaxFit, basis, fit_softmax, normalised, variational
-from augury.methods.hyper.adapt import calibrated
-from augury.training.saved_extractor import load_extractor
+from augury.methods.hyper.adapt import calibrated, load_extractor
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "head_evidence.json"
 DESCRIPTORS = ([1.0, 1.0], [0.0, 1.0])

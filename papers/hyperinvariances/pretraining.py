@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from augury.models.hypernetwork import HyperExtractor
-    from augury.training.saved_extractor import Card
+    from augury.records.saved import Pretraining
 
 OURS = ("data", "images", "side", "corner")
 """Settings that are not fields of `AmortizeConfig`."""
@@ -98,19 +98,27 @@ def multitask(scale: str, **changes: Any) -> dict[str, Any]:
     return chosen
 
 
-def pretrained(settings: Mapping[str, Any], seed: int) -> "tuple[HyperExtractor, Card]":
+def pretrained(settings: Mapping[str, Any], seed: int) -> "tuple[HyperExtractor, Pretraining]":
     """Return an extractor: from the cache, or pre-trained now and put there."""
     return _pretrained(json.dumps(dict(settings), sort_keys=True), seed)
 
 
 @lru_cache(maxsize=6)
-def _pretrained(text: str, seed: int) -> "tuple[HyperExtractor, Card]":
-    from augury.training.saved_extractor import EXTRACTOR, load_extractor, read_card
+def _pretrained(text: str, seed: int) -> "tuple[HyperExtractor, Pretraining]":
+    from augury.core.errors import InputError
+    from augury.methods.hyper.adapt import load_extractor
+    from augury.records.saved import read_saved
+    from augury.training.run_folder import model_file
 
     folder = place(json.loads(text), seed)
-    if not (folder / EXTRACTOR).is_file():
+    try:
+        file = model_file(folder)
+    except InputError:  # not there yet, or not ended
         _pretrain(json.loads(text), seed, folder)
-    return load_extractor(folder), read_card(folder)
+        file = model_file(folder)
+    known = read_saved(file).pretraining
+    assert known is not None
+    return load_extractor(file), known
 
 
 def place(settings: Mapping[str, Any], seed: int) -> Path:

@@ -23,7 +23,7 @@ Make one extractor of features that spans many invariances (paper C).
 
 It is pre-trained once, without labels; augury adapt then finds, for each
 new task, how invariant to be to each group, in seconds. The folder gets
-config.json, metrics.jsonl, checkpoint/ and extractor.safetensors.
+config.json, metrics.jsonl, checkpoint/ and model.safetensors.
 
 \b
 augury amortize photos/ --groups rotation,color --size 64

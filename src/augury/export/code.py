@@ -150,14 +150,15 @@ def _header(policy: Policy, library: Library, parts: Parts, left_out: Sequence[s
         *((FINITE_NOTE, *library.finite_notes) if parts.finite else ()),
         *(COLOR_NOTES if parts.colors else ()),
     ] or ["nothing: every width is zero"]
-    lines = [f'"""An augmentation policy for {library.name}{learned}.', ""]
+    lines = [f"An augmentation policy for {library.name}{learned}.", ""]
     lines += ["    width            up to          verdict"]
     lines += [f"    {n:<16} {_value(w.value, w.unit):<14} {w.verdict}" for n, w in policy.widths.items()]
     lines += ["", MEANING + library.usage, "", "What the library's own classes cannot express:"]
     lines += [f"- {note}" for note in notes]
     if left_out:
         lines += ["", "Left out here:", *(f"- {note}" for note in left_out)]
-    return "\n".join([*lines, '"""', ""]).replace("\\", "/")
+    text = "\n".join(lines).replace("\\", "/").replace('"', "'")
+    return f'"""{text}\n"""\n'
 
 
 def _value(value: float, unit: str) -> str:

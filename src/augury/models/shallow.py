@@ -77,7 +77,7 @@ class Shallow(nn.Module, ABC):
         if self.blur == 0:
             return images
         side = min(self.input_shape[1:])
-        t = images.new_full((len(images), 1), (self.blur * side / 2) ** 2)
+        t = images.new_full((images.shape[0], 1), (self.blur * side / 2) ** 2)
         return diffuse(images.unflatten(1, self.input_shape), t)[:, 0].flatten(1)
 
 

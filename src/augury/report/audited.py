@@ -12,7 +12,7 @@ from augury.records.results import Audit, Measure, Scores
 from augury.report.numbers import NOTHING, UNITS, amount, number, percent, seconds
 from augury.report.orbit import Sheets, frame
 from augury.report.plots import Bar, Line, Plot, bar_list, draw, legend
-from augury.report.read import Audited
+from augury.training.run_folder import Audited
 
 VERDICTS = {
     "genuine": ("good", "Invariance to {} is genuine."),

@@ -7,7 +7,7 @@ from typing import Any
 
 from augury.report.numbers import Number, amount, either_way, number, percent
 from augury.report.plots import Line, Plot
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 CURVES = {
     "log_evidence": "Log evidence (nats)",

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from augury.records.results import Invariance, Width
 from augury.report.numbers import Number, amount, either_way, interval, listed, number, percent, seconds
 from augury.report.plots import width_bar
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "told"}
 """Style of each verdict."""

@@ -11,7 +11,7 @@ from augury.report.headline import asides, headline, scores, width_rows
 from augury.report.numbers import seconds
 from augury.report.orbit import Sheets, drawn_examples, orbit_data, origin
 from augury.report.plots import draw, legend
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 
 def learned_page(run: Run) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from augury.core.errors import RunError
 from augury.records.exhibits import BOX, VIEWS, Answers, Exhibits, Gallery, Route
 from augury.report.numbers import Number, amount, either_way, number
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 TYPES = {".png": "image/png", ".jpg": "image/jpeg"}
 BUDGET = 5_500_000  # largest number of bytes of pictures on a page, which keeps it below 8 MB
