@@ -133,7 +133,7 @@ def _compared(learned: Learned, plain: Learned, data: Dataset, folder: Path | No
     """Return what was learned beside the baseline, and leave the comparison in the folder."""
     invariance = replace(learned.invariance, log_evidence_without=plain.invariance.log_evidence)
     if folder is not None:
-        RunFolder(folder).write_invariance(invariance)
+        RunFolder(folder).write(invariance)
         if learned.transform is not None:
             write_beside(folder, "plain", plain.model, learned.transform, data)
     return replace(learned, invariance=invariance, baseline=plain)
