@@ -28,7 +28,7 @@ def cone(on_its_tip: bool) -> np.ndarray:
 y = np.arange(N) % 2
 x = np.stack([cone(bool(label)) for label in y]).astype(np.float32)
 
-learned = augury.learn((x, y), generators=("rotation3d",), epochs=epochs)
+learned = augury.learn(augury.load((x, y), kind="points"), generators=("rotation3d",), epochs=epochs)
 for name, width in learned.invariance.widths.items():
     print(f"{name}: up to {width.value:.0f} {width.unit} ({width.verdict})")
 print(f"test accuracy {100 * learned.invariance.test_accuracy:.1f} %")
