@@ -18,11 +18,10 @@ from rich.table import Table
 
 from augury.data.load import load
 from augury.data.named import find
-from augury.methods.hyper.adapt import adapt
+from augury.methods.hyper.adapt import adapt, load_extractor
 from augury.methods.hyper.amortize import amortize
 from augury.methods.learn import learn
 from augury.models.hypernetwork import HyperExtractor
-from augury.training.saved_extractor import load_extractor
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "adapt.json"
 

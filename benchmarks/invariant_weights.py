@@ -23,8 +23,7 @@ from augury.core.rng import generator
 from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import Categorical
 from augury.evidence.posterior import OutputPosterior
-from augury.models.shallow import Relu, Rff
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import Relu, Rff, ShallowOrbit
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.affine_matrices import inverse_affine
 

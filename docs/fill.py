@@ -204,13 +204,13 @@ def items(paper: str) -> str:
     str
         Markdown, for a page beside the results' folder.
     """
-    from papers.catalog import PAPERS
+    from papers.catalog import PAPERS, item
 
     rows = []
-    for name, item in PAPERS[paper].items.items():
+    for name in PAPERS[paper].items:
         there = (RESULTS / f"{paper}_{name}.md").is_file()
         ours = f"[ours beside the paper](../results/{paper}_{name}.md)" if there else "not run yet"
-        rows.append([f"`augury reproduce {paper} {name}`", item.what, ours])
+        rows.append([f"`python -m papers {paper} {name}`", item(paper, name).what, ours])
     return table(["command", "what it shows", "results"], rows)
 
 

@@ -1,86 +1,83 @@
-"""Every paper and what can be reproduced of it."""
+"""What an item of a paper is made of, and every paper with its items. Free of torch."""
 
-from papers.genuine.drift import DRIFT
-from papers.genuine.proposition import PROPOSITION
-from papers.genuine.saliency import SALIENCY
-from papers.genuine.spectrum import SPECTRUM
-from papers.genuine.table import TABLE
-from papers.genuine.verdicts import VERDICTS
-from papers.hyperinvariances.figure1 import FIGURE1 as HYPER_FIGURE1
-from papers.hyperinvariances.table1 import TABLE1 as HYPER_TABLE1
-from papers.hyperinvariances.table2 import TABLE2 as HYPER_TABLE2
-from papers.hyperinvariances.table3 import TABLE3 as HYPER_TABLE3
-from papers.invariant_weights.figure1 import FIGURE1 as WEIGHTS_FIGURE1
-from papers.invariant_weights.figure5 import FIGURE5 as WEIGHTS_FIGURE5
-from papers.invariant_weights.filters import FIGURE3 as WEIGHTS_FIGURE3
-from papers.invariant_weights.filters import FIGURE4 as WEIGHTS_FIGURE4
-from papers.invariant_weights.filters import FIGURE6 as WEIGHTS_FIGURE6
-from papers.invariant_weights.rotation import FIGURE2 as WEIGHTS_FIGURE2
-from papers.invariant_weights.rotation import TABLE1 as WEIGHTS_TABLE1
-from papers.invariant_weights.rotation import TABLE4 as WEIGHTS_TABLE4
-from papers.invariant_weights.rotation import TABLE4_PRIOR as WEIGHTS_TABLE4_PRIOR
-from papers.invariant_weights.rotation import TABLE5 as WEIGHTS_TABLE5
-from papers.invariant_weights.transformations import TABLE2 as WEIGHTS_TABLE2
-from papers.invariant_weights.transformations import TABLE3 as WEIGHTS_TABLE3
-from papers.invariant_weights.transformations import TABLE6 as WEIGHTS_TABLE6
-from papers.invariant_weights.transformations import TABLE7 as WEIGHTS_TABLE7
-from papers.invariant_weights.transformations import TABLE8 as WEIGHTS_TABLE8
-from papers.item import Paper
-from papers.lila.ablation import ABLATION
-from papers.lila.figure1 import FIGURE1
-from papers.lila.figure2 import FIGURE2
-from papers.lila.figure3 import FIGURE3
-from papers.lila.recovery import RECOVERY
-from papers.lila.table1 import TABLE1
-from papers.lila.table2 import TABLE2
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from augury.core.errors import InputError, choose
+from papers.grid import Run
+from papers.learning import run_cell
+from papers.results import Cell, Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCALES = ("quick", "small", "paper")
+"""Seconds, on a few images; at most about an hour on two cores; the paper's own settings."""
+
+Grid = Callable[[str, Sequence[int]], list[Cell]]
+Write = Callable[[Sequence[Result]], str]
+Draw = Callable[[Sequence[Result]], "Mapping[str, Figure]"]
+
+
+def no_figures(results: Sequence[Result]) -> "Mapping[str, Figure]":
+    return {}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One table or figure: `ITEM` of the file of its name."""
+
+    what: str  # what it shows, in a line
+    grid: Grid  # from a scale and the seeds to the cells, the most telling first
+    write: Write  # from results, some of which may be missing, to Markdown: ours beside the paper's
+    draw: Draw = no_figures  # from results to figures by name
+    run: Run = run_cell  # runs one cell
+    scales: tuple[str, ...] = SCALES
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A title, and the names of the items."""
+
+    title: str
+    items: tuple[str, ...]
+
 
 PAPERS = {
     "lila": Paper(
         "Invariance Learning in Deep Neural Networks with Differentiable Laplace Approximations",
-        {
-            "recovery": RECOVERY,
-            "table1": TABLE1,
-            "table2": TABLE2,
-            "figure1": FIGURE1,
-            "figure2": FIGURE2,
-            "figure3": FIGURE3,
-            "ablation": ABLATION,
-        },
+        ("recovery", "table1", "table2", "figure1", "figure2", "figure3", "ablation"),
     ),
     "invariant_weights": Paper(
         "Learning Invariant Weights in Neural Networks",
-        {
-            "figure1": WEIGHTS_FIGURE1,
-            "figure2": WEIGHTS_FIGURE2,
-            "table1": WEIGHTS_TABLE1,
-            "table4": WEIGHTS_TABLE4,
-            "table4_prior": WEIGHTS_TABLE4_PRIOR,
-            "table5": WEIGHTS_TABLE5,
-            "figure5": WEIGHTS_FIGURE5,
-            "table2": WEIGHTS_TABLE2,
-            "table7": WEIGHTS_TABLE7,
-            "table6": WEIGHTS_TABLE6,
-            "table3": WEIGHTS_TABLE3,
-            "table8": WEIGHTS_TABLE8,
-            "figure3": WEIGHTS_FIGURE3,
-            "figure4": WEIGHTS_FIGURE4,
-            "figure6": WEIGHTS_FIGURE6,
-        },
+        (
+            *("figure1", "figure2", "table1", "table4", "table4_prior", "table5", "figure5", "table2"),
+            *("table7", "table6", "table3", "table8", "figure3", "figure4", "figure6"),
+        ),
     ),
     "genuine": Paper(
         "On genuine invariance learning without weight-tying",
-        {
-            "table": TABLE,
-            "saliency": SALIENCY,
-            "drift": DRIFT,
-            "spectrum": SPECTRUM,
-            "proposition": PROPOSITION,
-            "verdicts": VERDICTS,
-        },
+        ("table", "saliency", "drift", "spectrum", "proposition", "verdicts"),
     ),
     "hyperinvariances": Paper(
-        "HyperInvariances: Amortizing Invariance Learning",
-        {"table1": HYPER_TABLE1, "table2": HYPER_TABLE2, "table3": HYPER_TABLE3, "figure1": HYPER_FIGURE1},
+        "HyperInvariances: Amortizing Invariance Learning", ("table1", "table2", "table3", "figure1")
     ),
+    "policies": Paper("Augmentation policies", ("table",)),
 }
-"""Papers by the name that `augury reproduce` knows."""
+"""By the name of the folder; `policies` is no paper but our own comparison."""
+
+
+def item(paper: str, name: str) -> Item:
+    """Return an item of a paper, imported now."""
+    choose("paper", paper, PAPERS)
+    choose(f"item of paper '{paper}'", name, PAPERS[paper].items)
+    for package in ("matplotlib", "scipy"):
+        if find_spec(package) is None:
+            raise InputError(
+                f"{package} must be installed; it is not. In the checkout: pip install -e '.[papers]'"
+            )
+    found: Item = import_module(f"papers.{paper}.{name}").ITEM
+    return found

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -12,24 +11,21 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from augury.core.errors import AuguryError, InputError
-from papers.cell import Cell, Result
-from papers.results import append
+from papers.results import Cell, Result, append
 
 Run = Callable[[Cell, str], Result]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that could not be run."""
+    """A cell that could not be run, and why; it is tried again next time."""
 
     cell: Cell
-    """The cell; it is tried again next time."""
     message: str
-    """Why."""
 
 
 Watch = Callable[[Result | Failure, int, int], None]
-"""Told each outcome, how many are done, and how many there are."""
+"""Called with each outcome, how many are done, and how many there are."""
 
 
 def run_grid(
@@ -62,10 +58,9 @@ def attempt(run: Run, device: str, cell: Cell) -> Result | Failure:
     """Run a cell; a run that could not go on is an outcome, not the end of the grid."""
     try:
         return run(cell, device)
-    except AuguryError as error:
-        return Failure(cell, str(error))
     except Exception as error:  # a fault in one cell must not cost the hours of the others
-        return Failure(cell, "".join(traceback.format_exception_only(error)).strip())
+        known = isinstance(error, AuguryError)
+        return Failure(cell, str(error) if known else f"{type(error).__name__}: {error}")
 
 
 def _outcomes(
@@ -86,7 +81,7 @@ def _outcomes(
 
 
 def _begin(threads: int, parent: int) -> None:
-    """Prepare a worker: its share of the cores, and an end to it should the parent be killed."""
+    """Prepare a worker: its share of the cores; it ends if the parent is killed."""
     import torch
 
     torch.set_num_threads(threads)

@@ -3,21 +3,25 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from papers.cell import Cell, Result
+from papers.results import Cell, Result
 
 NONE = "-"
 
 
 def mean_se(values: Iterable[float | None]) -> tuple[float, float] | None:
-    """Return the mean and its standard error."""
+    """Return the mean of what is known, and its standard error (0 for a single value)."""
+    from scipy.stats import sem  # takes a second to import
+
     known = [v for v in values if v is not None]
     if not known:
         return None
-    mean = math.fsum(known) / len(known)
-    if len(known) == 1:
-        return mean, 0.0
-    variance = math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1)
-    return mean, math.sqrt(variance / len(known))
+    return math.fsum(known) / len(known), float(sem(known)) if len(known) > 1 else 0.0
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Return the mean of what is known."""
+    found = mean_se(values)
+    return None if found is None else found[0]
 
 
 def spread(values: Sequence[float | None], digits: int = 2, factor: int = 1) -> str:
@@ -31,9 +35,7 @@ def spread(values: Sequence[float | None], digits: int = 2, factor: int = 1) -> 
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
 
 
 def grouped(
@@ -47,7 +49,6 @@ def grouped(
 
 
 def accuracies(results: Sequence[Result]) -> list[float | None]:
-    """Return the test accuracies."""
     return [r.invariance.test_accuracy for r in results]
 
 
@@ -56,6 +57,16 @@ def evidences(results: Sequence[Result]) -> list[float | None]:
     return [None if r.invariance.log_evidence is None else r.invariance.log_evidence / r.N for r in results]
 
 
-def seconds(results: Sequence[Result]) -> list[float | None]:
-    """Return the training times."""
-    return [r.invariance.seconds for r in results]
+def rotation(group: Sequence[Result]) -> str:
+    """Write the learned rotation beside the planted one."""
+    widths = [r.invariance.widths["rotation"] for r in group]
+    return f"{spread([w.value for w in widths], 1)} (planted {widths[0].planted:g})"
+
+
+def scores(group: Sequence[Result]) -> list[str]:
+    """Write test accuracy in per cent, log evidence per example, seconds."""
+    return [spread(accuracies(group), 2, 100), spread(evidences(group), 3), seconds(group)]
+
+
+def seconds(group: Sequence[Result]) -> str:
+    return spread([r.invariance.seconds for r in group], 0)

@@ -63,7 +63,7 @@ def idx_files(arrays: dict[str, np.ndarray], zipped: bool) -> dict[str, bytes]:
         "y_test": "t10k-labels-idx1-ubyte",
     }
     raw = {stems[key]: idx_bytes(array) for key, array in arrays.items()}
-    return {f"{name}.gz": gzip.compress(content) for name, content in raw.items()} if zipped else raw
+    return {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in raw.items()} if zipped else raw
 
 
 def tar_gz(files: dict[str, bytes]) -> bytes:

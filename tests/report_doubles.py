@@ -9,7 +9,7 @@ from PIL import Image
 
 from augury.config.learn import LearnConfig
 from augury.records.exhibits import Answers, Example, Exhibits, Gallery, Route
-from augury.records.results import Audit, Invariance, Measure, Point, Scores, Width, Worst
+from augury.records.results import Audit, Bound, Invariance, Measure, Point, Scores, Width, Worst
 
 NASTY = "<script>alert('x')</script>&\"name\""
 CLASSES = ("0", NASTY, "two")
@@ -51,7 +51,7 @@ def exhibits(kind: str = "image", task: str = "classification", galleries=None) 
     frames = galleries or pictures
     said = answers("this model")
     if task == "regression":
-        values = [[[[0.1 * s, e, 1.0] for s in range(25)] for e in range(3)] for _ in range(2)]
+        values = [[[[0.1 * s, float(e), 1.0] for s in range(25)] for e in range(3)] for _ in range(2)]
         said = Answers("this model", values=values)
     return Exhibits(
         kind=kind,
@@ -190,7 +190,7 @@ def adapted_folder(folder: Path, **changes) -> Path:
     trials = [
         {"descriptor": {"rotation": k / 4, "color": 1 - k / 4}, "value": -100.0 + 10 * k} for k in range(5)
     ]
-    bound = {"total": 0.9, "risk": 0.1, "complexity": 0.5, "choice": 0.3, "failure": 0.05, "n": 100}
+    bound = Bound(0.9, 0.1, 0.5, 0.3, 1.0, 2.5, 100, 9, 0.05).to_json()
     values = {
         "descriptor": {"rotation": 1.0, "color": 0.0},
         "score": 0.91,

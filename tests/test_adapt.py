@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
 
 import augury
 from adapt_doubles import SHAPE, encoder, extractor, task
@@ -14,13 +13,12 @@ from augury.config.hyper import AdaptConfig
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.evidence.bound import bounded_loss, product_of_norms
 from augury.methods.hyper.adapt import adapt
-from augury.methods.hyper.adapted_folder import load_adaptation, load_adapted
 from augury.methods.hyper.descriptor_search import Objective, Point, climb, starts, to_levels
-from augury.methods.hyper.fine_tuning import fine_tune, readout, take_statistics
-from augury.methods.hyper.scores import held_out, passed, score
+from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
 from augury.records.results import Adaptation, Bound, in_words
+from augury.training.run_folder import read_run
+from augury.training.saved_model import describe_extractor, save_model
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +149,8 @@ def test_the_bound_equals_the_formula_term_by_term(net):
     assert abs(b.choice - 3 * math.sqrt(math.log(9 / 0.1) / (2 * n))) < 1e-12
     assert b.total == b.risk + b.complexity + b.choice
     assert b.risk >= sum(m <= 0 for m in margins) / n
-    plain = readout(done.model[0], data, own_statistics=False, failure=0.1).adaptation.bound
-    assert plain.descriptors == 1 and plain.choice < b.choice and abs(plain.complexity - b.complexity) < 0.1
+    given = adapt(net, data, descriptor=done.adaptation.descriptor, failure=0.1).adaptation.bound
+    assert given.descriptors == 1 and given.choice < b.choice and abs(given.complexity - b.complexity) < 0.1
 
 
 def test_the_bounded_loss_is_one_lipschitz():
@@ -162,36 +160,6 @@ def test_the_bounded_loss_is_one_lipschitz():
     for target in (y, torch.randn(200, 5, generator=rng)):
         change = (bounded_loss(f, target) - bounded_loss(f + g, target)).abs()
         assert (change <= g.norm(dim=1) + 1e-6).all() and change.max() > 0.2
-
-
-def test_the_norm_of_a_convolution_is_that_of_its_matrix():
-    conv, head = nn.Conv2d(1, 2, 2, bias=False), nn.Linear(8, 3)
-    net = nn.Sequential(conv, nn.ReLU(), nn.Flatten(), head).requires_grad_(False)
-    eye = torch.eye(9).view(9, 1, 3, 3)
-    matrix = conv(eye).flatten(1).T
-    expected = (math.sqrt(4 * math.log(2)) + 1) * float(matrix.norm() * head.weight.norm())
-    assert abs(product_of_norms(net, eye) - expected) < 1e-4
-
-
-def test_fine_tuning_fits_better_and_its_bound_explodes(net):
-    data = task(0, N=100, stripe=0.06)
-    plain = readout(encoder(), data).adaptation
-    tuned = fine_tune(encoder(), data, epochs=6, rate=3e-3).adaptation
-    assert tuned.train_score >= plain.train_score and tuned.criterion == "fine-tuned"
-    assert tuned.bound.risk < plain.bound.risk
-    assert tuned.bound.complexity > 20 * plain.bound.complexity
-    numbers = fine_tune(encoder(), task(0, N=100, kind="regression"), epochs=4)
-    assert numbers.adaptation.score > 0.5 and numbers.adaptation.score_name == "R^2"
-
-
-def test_batch_normalisation_of_a_plain_encoder_takes_the_tasks_statistics():
-    data, plain = task(0), encoder()
-    take_statistics(plain, data.x_train)
-    made = extractor()
-    made.calibrate(data.x_train)
-    again = made.materialise(torch.tensor([0.5, 0.5]))
-    assert torch.allclose(plain(data.x_test), again(data.x_test), atol=1e-2)  # n / (n - 1) in the variance
-    assert torch.allclose(plain[1].running_mean, again[1].running_mean, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
@@ -234,9 +202,9 @@ def test_r2_is_averaged_over_the_targets_that_change():
 def test_a_run_folder_gives_record_and_model_back(net, tmp_path):
     data = task(0)
     done = adapt(net, data, run=tmp_path / "a")
-    assert load_adaptation(tmp_path / "a") == done.adaptation
+    assert read_run(tmp_path / "a").adaptation == done.adaptation
     assert Adaptation.from_json(json.loads(done.adaptation.dumps())) == done.adaptation
-    again = load_adapted(tmp_path / "a")
+    again = augury.load_model(tmp_path / "a")
     assert torch.equal(again(data.x_test), done.model(data.x_test))
     with pytest.raises(InputError, match="--overwrite"):
         adapt(net, data, run=tmp_path / "a")
@@ -244,19 +212,15 @@ def test_a_run_folder_gives_record_and_model_back(net, tmp_path):
     model = tmp_path / "a" / "model.safetensors"
     model.write_bytes(model.read_bytes()[:-50])
     with pytest.raises(RunError, match="damaged"):
-        load_adapted(tmp_path / "a")
+        augury.load_model(tmp_path / "a")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "mine.txt").write_text("keep")
     with pytest.raises(InputError, match="not overwritten"):
         adapt(net, data, run=tmp_path / "b", overwrite=True)
-    with pytest.raises(InputError, match="no adapted model"):
-        load_adapted(tmp_path / "c")
 
 
 def test_an_extractor_comes_from_its_file_and_only_a_sample_chooses(net, tmp_path):
-    from augury.training.saved_extractor import save_extractor
-
-    save_extractor(tmp_path / "e.safetensors", net)
+    save_model(tmp_path / "e.safetensors", net, describe_extractor(net))
     told = []
     done = augury.adapt(
         tmp_path / "e.safetensors", task(0), images=60, tell=lambda i, v: told.append((i, v)), folds=0
@@ -312,8 +276,6 @@ def test_bad_tasks(net):
     flat = task(0, kind="regression")
     with pytest.raises(InputError, match="targets that differ"):
         adapt(net, replace(flat, y_train=torch.ones_like(flat.y_train)))
-    with pytest.raises(InputError, match="epochs"):
-        fine_tune(encoder(), task(0), epochs=0)
     with pytest.raises(InputError, match="failure"):
         Bound.of(0.1, 1.0, 1.0, 10, 4, 1.5)
     assert net.input_shape == SHAPE

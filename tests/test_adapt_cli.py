@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from adapt_doubles import extractor, task
-from augury.methods.hyper.adapted_folder import load_adapted
-from augury.training.saved_extractor import save_extractor
+from augury.training.saved_model import describe_extractor, load_model, save_model
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("adapt")
-    save_extractor(folder / "e.safetensors", extractor())
+    save_model(folder / "e.safetensors", extractor(), describe_extractor(extractor()))
     for kind in ("classification", "regression"):
         data = task(0, N=100, kind=kind)
         parts = {n: getattr(data, n).numpy() for n in ("x_train", "y_train", "x_test", "y_test")}
@@ -36,7 +35,7 @@ def test_json_holds_descriptor_score_bound_and_seconds(files, augury, tmp_path):
     bound = found["bound"]
     assert abs(bound["total"] - bound["risk"] - bound["complexity"] - bound["choice"]) < 1e-9
     assert json.loads((tmp_path / "a" / "adaptation.json").read_text())["score"] == found["score"]
-    assert load_adapted(tmp_path / "a")(torch.rand(3, 2, 8, 8)).shape == (3, 2)
+    assert load_model(tmp_path / "a")(torch.rand(3, 2, 8, 8)).shape == (3, 2)
 
 
 def test_bars_words_head_scores_and_bound_for_a_person(files, augury):

@@ -121,7 +121,7 @@ def test_pictures_of_what_is_no_image_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("w.pkl", "digits.npz", "-g", "C4"), "is a pickle"),
+        (("w.pkl", "digits.npz", "-g", "C4"), "is refused"),
         (("nowhere", "digits.npz", "-g", "C4"), "no such file or folder"),
         (("w.safetensors", "digits.npz", "-g", "C4"), "--architecture"),
         ((*WEIGHTS, "-g", "C5x"), "transformation must be one of"),

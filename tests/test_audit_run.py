@@ -137,7 +137,8 @@ class TestNoiseFloor:
     def test_the_floor_is_the_measure_between_an_input_and_itself_moved_forth_and_back(self):
         net, x, group = network().double(), images(7).double(), CyclicRotation(8)
         found = audit(net, x, group, corruptions=False, floor_images=7)
-        back = group.inverse(group.orbit(x))[:, 1:]
+        views = group.orbit(x).unbind(1)
+        back = torch.stack([group.element(v, group.inverse_of(j)) for j, v in enumerate(views)], 1)[:, 1:]
         with torch.no_grad():
             expected = (
                 (net(back.flatten(0, 1)).unflatten(0, (7, 7)) - net(x)[:, None]).square().sum(-1).mean(0)

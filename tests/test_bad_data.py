@@ -25,7 +25,7 @@ def test_empty_folder(tmp_path):
 
 def test_images_without_classes(tmp_path):
     picture(8, 8).save(tmp_path / "x.png")
-    refused(tmp_path, "1 images and no sub-folder. Sort them")
+    refused(tmp_path, "1 images and no sub-folder. Sort images")
 
 
 def test_empty_class(tmp_path):
@@ -132,7 +132,9 @@ def test_lengths_that_differ():
             "class labels must be integers; got float64, with 0.5 at position 0",
         ),
         (np.array([0, np.nan, 0, 1, 0, 1, 0, 1]), "with nan at position 1"),
-        (np.eye(2)[Y].astype(int), "From one-hot rows take the argmax"),
+        (np.eye(2)[Y].astype(int), r"look one-hot. Take y.argmax\(1\)"),
+        (np.eye(2)[Y], "look one-hot"),
+        (np.array(["a", None] * 4, dtype=object), "position 1 is None"),
         (np.array([{}] * 8), "Nothing is unpickled"),
     ],
 )
@@ -251,7 +253,7 @@ def test_pickles_are_never_loaded(tmp_path):
         ({"subset": 9}, "subset must be between 1 and 6"),
         ({"test_fraction": 1.0}, "test_fraction must be at least 0 and below 1; got 1.0"),
         ({"task": "clasification"}, "Did you mean 'classification'"),
-        ({"size": 8}, "size cannot be chosen for this source"),
+        ({"kind": "signal", "size": 8}, "size is for images"),
     ],
 )
 def test_options_that_do_not_fit(options, message):

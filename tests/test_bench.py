@@ -1,30 +1,24 @@
 """The comparison of policies: one operation per view, equal settings, a search that is counted, results that stay."""
 
-import json
-
 import pytest
 import torch
 
-import papers.policies.compare as bench_run
-from augury.cli.main import main
-from augury.core.errors import InputError
+import papers_doubles as doubles
 from augury.core.rng import generator
 from augury.transforms.affine2d import Affine2d
-from papers.policies.compare import Request, compare
+from papers.learning import data_of
 from papers.policies.policies import (
     FIXED,
     POLICIES,
     SCALES,
-    _validation_split,
     candidates,
     grid,
-    run_policy,
+    run,
     settings,
+    validation_split,
 )
 from papers.policies.table import write
 from papers.policies.trivial import OneOf, trivial
-from papers.run import read_data
-from papers_doubles import MACHINE, result
 
 
 def one(method, seed=0):
@@ -84,7 +78,7 @@ def test_candidates_of_the_search():
 
 
 def test_a_search_counts_all_its_trainings():
-    found, single = run_policy(one("augmented/grid")), run_policy(one("plain"))
+    found, single = run(one("augmented/grid")), run(one("plain"))
     assert single.extra["trainings"] == 1 and found.extra["cpu_seconds"] > single.extra["cpu_seconds"] > 0
     assert found.extra["trainings"] == 9 == len(found.extra["tried"]) + 1
     best = max(entry["accuracy"] for entry in found.extra["tried"])
@@ -95,77 +89,46 @@ def test_a_search_counts_all_its_trainings():
 
 def test_a_search_is_judged_on_training_images_that_it_did_not_train_on():
     cell = one("augmented/grid")
-    data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
-    part = _validation_split(data, 0)
+    data = data_of(cell)
+    part = validation_split(data, 0)
     assert 6 <= len(part.x_test) <= 10
     both = torch.cat([part.x_train, part.x_test]).flatten(1)
     assert sorted(both.sum(1).tolist()) == sorted(data.x_train.flatten(1).sum(1).tolist())
 
 
 def test_the_fixed_policy_stays_as_it_was_given():
-    widths = run_policy(one("augmented/fixed")).invariance.widths
+    widths = run(one("augmented/fixed")).invariance.widths
     assert {name: round(w.value, 4) for name, w in widths.items()} == FIXED
-
-
-def test_what_is_done_is_not_done_again(tmp_path, capsys, monkeypatch):
-    ran = []
-
-    def pretend(cell, device):
-        ran.append(cell.method)
-        return result(cell, 0.25, trainings=1, cpu_seconds=2.0)
-
-    monkeypatch.setitem(bench_run.RUNS, "policies", pretend)
-    request = Request(scale="quick", out=tmp_path, only=("method=lila,plain",))
-    assert compare(request).ran == 2
-    found = compare(Request(scale="quick", out=tmp_path))
-    assert found.ran == len(POLICIES) - 2 and sorted(ran) == sorted(p.method for p in POLICIES.values())
-    assert found.table.read_text() == found.text
-    assert all(f"| {name} |" in found.text for name in POLICIES)
-    assert "`augury bench policies --scale quick --seeds 1`" in found.text
 
 
 def test_the_table_shows_means_trainings_and_widths():
     results = [
-        result(one("lila", seed), 0.5 + seed / 10, trainings=1, cpu_seconds=10.0 + seed) for seed in (0, 1)
+        doubles.result(one("lila", seed), 0.5 + seed / 10, trainings=1, cpu_seconds=10.0 + seed)
+        for seed in (0, 1)
     ]
-    text = write(results, "augury bench")
-    assert (
-        "| lila | widths by the evidence | 55.0 ± 5.0 | 1 | 10 ± 0 | rotation 170 deg; rotation 171 deg |"
-        in text
-    )
-    assert f"{MACHINE['cores']} cores" in text and "2 trainings, 21 CPU seconds" in text
+    row = "| lila | widths by the evidence | 55.0 ± 5.0 | 1 | 10 ± 0 | rotation 170 deg; rotation 171 deg |"
+    text = write(results)
+    assert row in text and "2 trainings, 21 CPU seconds" in text
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"what": "polices"}, "Did you mean"),
-        ({"scale": "tiny"}, "scale must be"),
-        ({"seeds": 0}, "at least 1"),
-    ],
-    ids=str,
-)
-def test_a_request_that_does_not_fit_is_refused(given, says):
-    with pytest.raises(InputError, match=says):
-        Request(**given)
-
-
-def test_on_the_command_line(tmp_path, capsys, monkeypatch):
+def test_on_the_command_line(tmp_path, augury):
     words = [
-        "bench",
         "policies",
         "--scale",
         "quick",
+        "--seeds",
+        1,
         "--only",
         "method=plain",
         "--out",
-        str(tmp_path),
-        "--json",
+        tmp_path,
         "-q",
+        "--json",
     ]
-    monkeypatch.setattr("sys.argv", ["augury", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    printed = json.loads(capsys.readouterr().out)
-    assert not end.value.code and printed["ran"] == 1 and printed["failed"] == []
-    assert "none" in (tmp_path / "bench_policies_quick.md").read_text()
+    code, out, _ = augury("bench", *words)
+    assert code == 0 and '"ran": 1' in out and '"failed": []' in out
+    text = (tmp_path / "policies_table.md").read_text()
+    assert (
+        "| none | no augmentation |" in text
+        and "`python -m papers policies table --scale quick --seeds 1`" in text
+    )

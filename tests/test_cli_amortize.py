@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from augury.training.saved_extractor import load_extractor
+from augury.methods.hyper.adapt import load_extractor
 
 QUICK = ["--epochs", "1", "--batch", "8", "--encoder", "conv16"]
 
@@ -26,8 +26,8 @@ def augury(augury):
 def test_it_leaves_an_extractor_and_says_what_each_entry_does(npz, augury, tmp_path):
     code, out, err = augury(npz, "--groups", "rotation,look=jitter+blur", *QUICK, "--out", "a")
     assert code == 0 and "contrastive" in err
-    assert "rotation:90deg" in out and "jitter:1.5x+blur:1.5px" in out and "a/extractor.safetensors" in out
-    files = {"config.json", "metrics.jsonl", "checkpoint", "extractor.safetensors"}
+    assert "rotation:90deg" in out and "jitter:1.5x+blur:1.5px" in out and "a/model.safetensors" in out
+    files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == files
     assert load_extractor(tmp_path / "a").groups == ("rotation", "look")
 
@@ -36,11 +36,11 @@ def test_json_is_one_object_and_nothing_else(npz, augury):
     code, out, err = augury(npz, "-g", "flip", *QUICK, "--json", "-q", "--set", "temperature=0.2")
     result = json.loads(out)
     assert code == 0 and err == ""
-    assert result["extractor"] == "runs/x-extractor/extractor.safetensors" and result["groups"] == ["flip"]
+    assert result["extractor"] == "runs/x-extractor/model.safetensors" and result["groups"] == ["flip"]
     assert set(result["invariance"]["flip"]) == {"at_0", "at_1", "random_at_0", "random_at_1"}
     assert result["images"] == 20 and result["epochs"] == 1 and result["skipped"] == 0
     code, out, _ = augury(npz, "-g", "flip", *QUICK, "--json", "-q")
-    assert json.loads(out)["extractor"] == "runs/x-extractor-2/extractor.safetensors"
+    assert json.loads(out)["extractor"] == "runs/x-extractor-2/model.safetensors"
 
 
 def test_coloured_digits_by_several_tasks(augury, tmp_path, monkeypatch):

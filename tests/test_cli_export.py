@@ -61,7 +61,7 @@ def test_the_model_becomes_a_program_that_an_audit_takes(augury, folder):
     written = json.loads(out)
     assert code == 0 and written["program"] == "a/exported/model.pt2"
     words = ["-g", "rotation", "-w", "rotation=20", "--images", 6, "--levels", 1, "--no-corruptions"]
-    code, out, _ = augury("audit", written["program"], "small.npz", *words, "--json", "-q")
+    code, out, _ = augury("audit", written["program"], "small.npz", *words, "--trust", "--json", "-q")
     assert code == 0 and json.loads(out)["group"] == "rotation" and 2 <= json.loads(out)["images"] <= 6
 
 
@@ -96,8 +96,8 @@ def test_curves_for_tensorboard(augury, folder):
     ("words", "says"),
     [
         (["a", "--to", "korna"], "Did you mean 'kornia'"),
-        (["nowhere", "--to", "json"], "config.json"),
-        (["small.npz", "--to", "json"], "config.json"),
+        (["nowhere", "--to", "json"], "no such folder"),
+        (["small.npz", "--to", "json"], "no such folder"),
         (["a", "--to", "json", "--json"], "--out FILE"),
         (["a", "--to", "torch", "--sure"], "--sure is for policies"),
         (["a", "--to", "kornia", "--out", "."], "is a folder"),

@@ -134,19 +134,17 @@ def test_batchnorm_without_running_statistics_couples_in_every_mode():
         passed(net.eval(), torch.zeros(4, 3))
 
 
-def test_a_layer_that_is_not_called():
-    with pytest.raises(InputError, match=r"layer 'hidden' has parameters but was not called.*freeze it"):
-        passed(Functional(), torch.zeros(4, 3))
-
-
-def test_a_layer_without_gradients():
-    with pytest.raises(InputError, match="layer 'hidden' ran without gradients"):
-        passed(Apart(), torch.zeros(4, 3))
-
-
-def test_positions_in_the_place_of_the_batch():
-    with pytest.raises(InputError, match=r"layer 'point' is called with must hold the 4 rows.*\[20, 3\]"):
-        passed(Folded(), torch.zeros(4, 5, 3), S=2)
+@pytest.mark.parametrize(
+    ("make", "shape", "message"),
+    [
+        (Functional, (4, 3), r"layer 'hidden' has parameters but was not called.*freeze it"),
+        (Apart, (4, 3), "layer 'hidden' ran without gradients"),
+        (Folded, (4, 5, 3), r"layer 'point' is called with must hold the 4 rows.*\[20, 3\]"),
+    ],
+)
+def test_layers_that_cannot_be_recorded(make, shape, message):
+    with pytest.raises(InputError, match=message):
+        passed(make(), torch.zeros(shape), S=2)
 
 
 def test_hooks_are_gone_after_an_error():
@@ -163,26 +161,6 @@ def test_full_of_too_many_parameters(monkeypatch):
     monkeypatch.setattr(dense, "LARGEST_FULL", 25)
     with pytest.raises(InputError, match=r"full curvature of 26 parameters.*at most 25.*structure='kron'"):
         STRUCTURES["full"](covered_layers(net))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"prior": "tensors"},
-            "prior must be one of layer, scalar, tensor; got 'tensors'. Did you mean 'tensor'?",
-        ),
-        (
-            {"positions": "expanded"},
-            "positions must be one of expand, reduce; got 'expanded'. Did you mean 'expand'?",
-        ),
-    ],
-)
-@pytest.mark.parametrize("kind", STRUCTURES)
-def test_unknown_names(kind, options, message):
-    with pytest.raises(InputError) as error:
-        STRUCTURES[kind](covered_layers(nn.Linear(3, 2)), **options)
-    assert str(error.value) == message
 
 
 def test_as_many_precisions_as_the_prior_has():

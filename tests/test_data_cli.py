@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from augury.cli.data import app
 from augury.core.errors import AuguryError
-from augury.data.recipes import RECIPES, Recipe, parse_idx_parts
+from augury.data.fetch import RECIPES, Recipe, parse_idx_parts
 from augury.data.routes import Official
 from data_doubles import content_sha256, four_arrays, idx_files, served, sha256
 

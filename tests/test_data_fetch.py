@@ -10,17 +10,17 @@ from PIL import Image
 
 from augury.core.errors import InputError
 from augury.data import fetch as fetch_module
-from augury.data.fetch import fetch
-from augury.data.load import load
-from augury.data.recipes import (
+from augury.data.fetch import (
     RECIPES,
     Recipe,
+    fetch,
     parse_binary,
     parse_idx,
     parse_idx_parts,
     parse_pictures,
     parse_test_half,
 )
+from augury.data.load import load
 from augury.data.routes import Debian, FetchError, Npm, Official, download
 from data_doubles import (
     content_sha256,

@@ -148,28 +148,6 @@ def test_test_arrays_keep_their_order():
     assert data.y_test.tolist() == a["y_test"].tolist() and data.class_names == tuple("0123456789")
 
 
-@pytest.mark.parametrize(
-    ("shape", "dtype", "kind"),
-    [
-        ((4, 3, 8, 8), np.float32, "image"),
-        ((4, 8, 8), np.float32, "image"),
-        ((4, 8, 9), np.uint8, "image"),
-        ((4, 1, 50), np.float32, "signal"),
-        ((4, 30, 3), np.float32, "points"),
-        ((4, 2), np.float64, "coordinates"),
-        ((4, 7), np.float64, "features"),
-    ],
-)
-def test_kind_is_inferred_from_the_shape(shape, dtype, kind):
-    data = load((np.zeros(shape, dtype), np.array([0, 1, 0, 1])), test_fraction=0.0)
-    assert data.kind == kind and data.x_train.dtype == torch.float32
-
-
-def test_kind_can_be_stated():
-    data = load((np.zeros((4, 8, 8)), [0, 1, 0, 1]), kind="signal", test_fraction=0.0)
-    assert data.kind == "signal" and data.input_shape == (8, 8)
-
-
 def test_labels_of_every_sort():
     x = np.zeros((4, 2))
     assert load((x, ["b", "a", "b", "a"]), test=(x, ["a"] * 4)).y_train.tolist() == [1, 0, 1, 0]
@@ -221,4 +199,4 @@ def test_a_dataset_passes_through_and_subsets_are_nested():
 
 def test_a_record_prints_in_one_line():
     data = load((np.zeros((10, 2)), np.arange(10) % 2))
-    assert repr(data) == "Dataset(arrays: 8 + 2 of [2], 2 classes)"
+    assert repr(data) == "Dataset(arrays: 8 + 2 points in the plane, 2 classes: 0, 1)"

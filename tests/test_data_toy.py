@@ -7,7 +7,7 @@ import torch
 
 from augury.core.errors import InputError
 from augury.data.load import load
-from augury.data.toy import ROTATIONS, toy
+from augury.data.variants import ROTATIONS, toy
 
 
 def log_evidence(x, y, width, length, S=40):

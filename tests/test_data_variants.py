@@ -8,10 +8,21 @@ from scipy import ndimage
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.data.coloured import ANGLES, COLOURS, DESCRIPTORS, coloured_rotated, coloured_rotated_tasks
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.data.variants import VARIANTS, plant, resample, rotations, scalings, translations
+from augury.data.variants import (
+    ANGLES,
+    COLOURS,
+    DESCRIPTORS,
+    VARIANTS,
+    coloured_rotated,
+    coloured_rotated_tasks,
+    plant,
+    resample,
+    rotations,
+    scalings,
+    translations,
+)
 
 
 def blobs(n, shape=(33, 33), at=(0.0, 0.0), sigma=1.5, dtype=torch.float64):

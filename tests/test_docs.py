@@ -34,8 +34,8 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
 
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
-SOURCE = re.compile(r"`((?:src/augury|tests|benchmarks|examples|docs)/[\w/.]+\.\w+)`")
-ROOMS = "core data transforms models curvature evidence methods training audit export report papers bench cli"
+SOURCE = re.compile(r"`((?:src/augury|tests|benchmarks|examples|docs|papers)/[\w/.]+\.\w+)`")
+ROOMS = "core data transforms models curvature evidence methods training audit export report cli"
 ROOM = re.compile(rf"`((?:{ROOMS.replace(' ', '|')})/[\w/]+\.py)`")
 
 

@@ -18,8 +18,7 @@ from augury.evidence.posterior import (
     expected_log_prob,
     inverse_triangular,
 )
-from augury.models.shallow import Relu, Rff
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import Relu, Rff, ShallowOrbit
 from augury.transforms.affine2d import AffineCoordinates
 from reference.elbo import exact_posterior, kl, log_evidence, two_class_expectation
 

@@ -31,16 +31,13 @@ def curvature(columns):
     return sum(c[:, :, None] * c[:, None, :] for c in columns)
 
 
-def test_categorical_log_prob():
-    f, y = outputs(), targets(False)
-    expected = torch.distributions.Categorical(logits=f).log_prob(y).sum()
-    torch.testing.assert_close(Categorical().log_prob(f, y), expected)
-
-
-def test_gaussian_log_prob():
-    f, y = outputs(), targets(True)
-    expected = torch.distributions.Normal(f, SIGMA2**0.5).log_prob(y).sum()
-    torch.testing.assert_close(made(True).log_prob(f, y), expected, rtol=1e-6, atol=1e-7)
+@pytest.mark.parametrize("regression", [False, True])
+def test_log_prob(regression):
+    f, y, D = outputs(), targets(regression), torch.distributions
+    expected = (D.Normal(f, SIGMA2**0.5) if regression else D.Categorical(logits=f)).log_prob(y).sum()
+    torch.testing.assert_close(
+        made(regression).log_prob(f, y), expected, rtol=1e-6 if regression else 1e-9, atol=1e-7
+    )
 
 
 def test_gaussian_from_sums_is_its_log_prob_at_any_noise():

@@ -165,7 +165,7 @@ def test_code_of_every_kind_of_policy_runs_and_says_what_it_cannot(monkeypatch, 
     code = WRITERS[library](policy(*families))
     names = run_code(code.text, monkeypatch)
     assert names.policy is not None and hasattr(names, "nearest") is (GEOMETRY in families)
-    assert code.text.startswith('"""') and "cannot say" in code.text
+    assert code.text.startswith('"""') and "cannot express" in code.text
     assert (FINITE in families) is ("T3" in "".join(code.left_out)) is ("Left out here" in code.text)
     for family in families:
         assert all(name in code.text for name in family)

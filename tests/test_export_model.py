@@ -4,12 +4,11 @@ import pytest
 import torch
 
 import augury
-from augury.auditing.exported import load_program
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.core.units import FACTOR, WidthSpec
 from augury.data.dataset import Dataset
-from augury.export.card import card, read_run
+from augury.export.card import card, exportable
 from augury.export.program import export_model, program_of, save_program
 from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
@@ -36,6 +35,10 @@ def orbit(kind, shape, model, words):
         for p in transform.parameters():
             p.uniform_(0.2, 0.5, generator=generator(2))
     return OrbitAverage(net, transform, 4, 5, seed=3).eval()
+
+
+def load_program(path):
+    return torch.export.load(path).module()
 
 
 def through_a_file(model, shape, path):
@@ -122,7 +125,7 @@ def test_a_run_becomes_a_program_weights_and_a_card(run, exported):
 def test_an_audit_takes_the_exported_program(run, exported):
     _, learned, data = run
     asked = {"widths": {"rotation": 30.0}, "corruptions": False, "levels": 1, "images": 8}
-    of_program = augury.audit(str(exported.program), data, "rotation", **asked)
+    of_program = augury.audit(str(exported.program), data, "rotation", trust=True, **asked)
     of_module = augury.audit(learned.model, data, "rotation", **asked)
     assert of_program.LI.value == pytest.approx(of_module.LI.value, rel=1e-3)
     assert of_program.accuracy == of_module.accuracy
@@ -130,7 +133,7 @@ def test_an_audit_takes_the_exported_program(run, exported):
 
 def test_the_card_says_what_on_what_how_well_and_where_it_ends(run):
     folder, learned, _ = run
-    text = card(read_run(folder))
+    text = card(exportable(folder))
     i = learned.invariance
     assert "cat, dog" in text and "photos: 24 training and 16 test" in text and "[B, 1, 12, 12]" in text
     assert f"{100 * i.test_accuracy:.2f} % right" in text and f"{i.log_evidence:.1f}" in text

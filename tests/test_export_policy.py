@@ -98,14 +98,14 @@ def test_a_policy_without_widths_does_nothing():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "cannot be read as one"),
-        ("[]", "cannot be read as one"),
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
         ('{"format": 1, "widht": 3}', "has no field 'widht'"),
         ('{"format": 2}', "format 1 can be read; got format 2"),
-        ('{"format": 1, "kind": "image"}', "cannot be read as one"),
+        ('{"format": 1, "kind": "image"}', "cannot be read"),
         (
             '{"format": 1, "kind": "image", "input_shape": [1], "widths": {"rotation": 3}}',
-            "cannot be read as one",
+            "cannot be read",
         ),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path, text, says):
 
 
 def test_places_without_a_policy_are_refused(tmp_path, run):
-    with pytest.raises(InputError, match="cannot be read as one"):
+    with pytest.raises(InputError, match="cannot be read"):
         Policy.read(tmp_path / "none.json")
     with pytest.raises(InputError, match=r"config\.json"):
         Policy.read(tmp_path)
@@ -124,6 +124,7 @@ def test_places_without_a_policy_are_refused(tmp_path, run):
     with pytest.raises(InputError, match="has not ended"):
         Policy.read(tmp_path)
     (tmp_path / "invariance.json").write_text((run[0] / "invariance.json").read_text())
+    (tmp_path / "model.safetensors").write_text("nothing")
     with pytest.raises(RunError, match="damaged"):
         Policy.read(tmp_path)
 

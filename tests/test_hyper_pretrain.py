@@ -8,18 +8,20 @@ import torch
 from PIL import Image
 
 from augury.config.hyper import AmortizeConfig, corners
-from augury.core.errors import InputError, RunError
+from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.unlabelled import load_images
+from augury.methods.hyper.adapt import load_extractor
 from augury.methods.hyper.amortize import amortize
 from augury.methods.hyper.groups import parse_groups
 from augury.methods.hyper.measured import measure
 from augury.methods.hyper.pretraining import UNKNOWN, apart, gather, nt_xent
 from augury.methods.hyper.views import Views
 from augury.models.hypernetwork import HyperExtractor
+from augury.records.saved import read_saved
 from augury.training.progress import Progress
-from augury.training.saved_extractor import EXTRACTOR, load_extractor, read_card, save_extractor
+from augury.training.run_folder import MODEL
 from reference import hyper as slow
 
 QUICK = {"encoder": "conv16", "epochs": 2, "batch": 8, "checkpoint_seconds": 0.0}
@@ -132,11 +134,12 @@ def test_multi_task_pre_training_teaches_each_entry_its_invariance():
     assert taught[1] > 0.5 > 0.3 > untaught[1]  # colour
 
 
-def test_what_is_known_of_an_extractor_is_on_its_card():
+def test_what_is_known_of_an_extractor_is_in_its_record():
     made = amortize(digits(), method="multitask", **QUICK)
-    card = made.card
-    assert (card.method, card.encoder, card.images, card.epochs) == ("multitask", "conv16", 30, 2)
-    assert card.groups == ["rotation", "color"] and card.loss == made.metrics[-1]["loss"] and card.seconds > 0
+    known = made.saved.pretraining
+    assert (known.method, made.saved.network, known.images, known.epochs) == ("multitask", "conv16", 30, 2)
+    assert made.saved.groups == ("rotation", "color") and known.seconds > 0
+    assert known.loss == made.metrics[-1]["loss"]
     assert not made.extractor.training and made.extractor.reference is None
 
 
@@ -146,7 +149,7 @@ def test_the_shared_baseline_knows_one_descriptor_only():
     assert weights.first.weight.grad is not None  # trained, at the descriptor that stands for all
     i = torch.full((3, 2), 0.5)
     one = made.extractor.generate(i)["0.weight"]
-    assert torch.equal(one[0], one[2]) and made.card.method == "multitask, shared"
+    assert torch.equal(one[0], one[2]) and made.saved.pretraining.method == "multitask, shared"
 
 
 def test_tasks_may_have_images_of_their_own():
@@ -159,17 +162,17 @@ def test_tasks_may_have_images_of_their_own():
     made = amortize(
         {"a": a, "b": b}, "rotation,flip", "multitask", descriptors={"a": [1, 0], "b": [0, 1]}, **QUICK
     )
-    assert math.isfinite(made.card.loss)
+    assert math.isfinite(made.saved.pretraining.loss)
 
 
 def test_contrastive_pre_training_lowers_its_loss_and_names_its_groups():
     made = amortize(pixels(32), "ventral,dorsal", encoder="resnet10_8", epochs=4, batch=16, rate=3e-3)
     assert made.metrics[-1]["loss"] < made.metrics[0]["loss"]
-    assert made.card.transformations == {
+    assert made.saved.pretraining.transformations == {
         "ventral": "crop:20%+flip_x:50%",
         "dorsal": "jitter:1.5x@80%+greyscale:100%@20%+blur:1.5px@50%",
     }
-    assert made.card.input_shape == [3, 12, 12] and made.card.features == 64
+    assert made.saved.input_shape == [3, 12, 12] and made.saved.n_outputs == 64
 
 
 def test_one_descriptor_is_simclr_with_its_views_alone(monkeypatch):
@@ -209,7 +212,7 @@ def test_a_killed_pre_training_goes_on_to_the_same_bits(tmp_path, method):
     whole = amortize(data, groups, method, **settings).extractor
     with pytest.raises(Killed):
         amortize(data, groups, method, out=tmp_path / "a", callbacks=KillAfter(2), **settings)
-    assert not (tmp_path / "a" / EXTRACTOR).exists()
+    assert not (tmp_path / "a" / MODEL).exists()
     amortize(data, groups, method, out=tmp_path / "a", resume=True, **settings)
     again = load_extractor(tmp_path / "a")
     for name, tensor in whole.state_dict().items():
@@ -225,30 +228,7 @@ def test_an_extractor_comes_back_from_its_file(tmp_path):
     made = amortize(pixels(), "rotation,color", out=tmp_path / "a", **QUICK)
     again, x, i = load_extractor(tmp_path / "a"), pixels(5, seed=3), torch.tensor([0.3, 0.9])
     assert torch.equal(again(x, i), made.extractor(x, i))
-    assert read_card(tmp_path / "a" / EXTRACTOR) == made.card
-
-
-def test_an_extractor_that_was_changed_or_cut_short_is_refused(tmp_path):
-    file = tmp_path / EXTRACTOR
-    save_extractor(file, HyperExtractor("conv16", ("a", "b"), (3, 12, 12), generator(0)))
-    whole = file.read_bytes()
-    assert load_extractor(file).groups == ("a", "b")
-    changed = bytearray(whole)
-    changed[-3] ^= 1
-    renamed = whole.replace(b'\\"a\\"', b'\\"c\\"')  # the card, in the header
-    assert renamed != whole
-    for damaged, says in [
-        (bytes(changed), "was changed"),
-        (renamed, "was changed"),
-        (whole[:-100], "cut short"),
-        (whole[:40], "cut short"),
-        (b"", "cut short"),
-    ]:
-        file.write_bytes(damaged)
-        with pytest.raises(RunError, match=says):
-            load_extractor(file)
-    with pytest.raises(InputError, match="no extractor at"):
-        load_extractor(tmp_path / "none")
+    assert read_saved(tmp_path / "a" / MODEL) == made.saved
 
 
 def test_an_extractor_with_an_encoder_of_ones_own_needs_it_again(tmp_path):
@@ -256,7 +236,7 @@ def test_an_extractor_with_an_encoder_of_ones_own_needs_it_again(tmp_path):
         return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten())
 
     made = amortize(pixels(), "rotation,color", encoder=own(), out=tmp_path / "a", epochs=1, batch=12)
-    with pytest.raises(InputError, match="encoder of your own"):
+    with pytest.raises(InputError, match="network of your own"):
         load_extractor(tmp_path / "a")
     x, i = pixels(3), torch.tensor([1.0, 0.0])
     assert torch.equal(load_extractor(tmp_path / "a", own())(x, i), made.extractor(x, i))

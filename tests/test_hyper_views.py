@@ -99,7 +99,7 @@ def test_grey_images_keep_what_does_not_need_colour():
         ("turn=", "at least one transformation"),
         ("=rotation", "must have a name"),
         ("rotaton", "Did you mean 'rotation'"),
-        ("mine=rotation+swirl", "transformation must be one of"),
+        ("mine=rotation+swirl", "invariance group must be one of"),
         ("rotation,rotation", "comes twice"),
         ("rotation:much", "must be a number"),
         ("rotation:270", "at most 180"),

@@ -14,12 +14,11 @@ from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.data.toy import toy
+from augury.data.variants import toy
 from augury.methods.invariant_weights import InvariantWeights
 from augury.methods.learn import learn
 from augury.methods.prepare import prepare
-from augury.models.shallow import Relu, Rff
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import Relu, Rff, ShallowOrbit
 from augury.training.batches import Batches
 from augury.training.progress import Progress
 from augury.training.saved_model import load_model

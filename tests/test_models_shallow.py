@@ -9,8 +9,7 @@ from torch import Tensor
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.models.orbit import OrbitAverage
-from augury.models.shallow import Relu, Rff, Shallow
-from augury.models.shallow_orbit import ShallowOrbit, moved_filters
+from augury.models.shallow import Relu, Rff, Shallow, ShallowOrbit, moved_filters
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.color import Color
 from augury.transforms.finite_groups import Flip

@@ -14,10 +14,11 @@ from papers.genuine.flow import (
     error_of,
     follow,
     linear_solution,
+    network,
     runge_kutta,
     sharpness,
+    trace,
 )
-from papers.genuine.flow_trace import network, watch
 
 X = torch.rand(5, 1, 6, 6, generator=generator(1), dtype=torch.float64)
 GROUPS = [CyclicRotation(4), Translations(3), Flip("x")]
@@ -117,7 +118,7 @@ def test_two_layers_can_raise_sigma_max_under_the_flow_but_not_the_frobenius_nor
     theta = {key: p.detach() for key, p in net.named_parameters()}
     slope = grad(error_of(net, x.double(), Flip("x")))(theta)["1.weight"]
     torch.testing.assert_close(-slope, 1.6 * torch.tensor([[1.0, -1.0], [2.0, -2.0]], dtype=torch.float64))
-    found = watch("pair", "flow", x, Flip("x"), 1, 0, 100, 0.25)
+    found = trace("pair", "flow", x, Flip("x"), 1, 0, 100, 0.25)
     first = found["sigma"]["1.weight"]
     assert first[0] == 1 and first[-1] > 1.05 and found["LI"][-1] < 1e-9 and found["rises"] == 0
     for lengths in found["length"].values():
@@ -144,13 +145,13 @@ def test_adam_takes_its_own_steps():
 
 
 def test_what_is_noted_are_singular_values_and_the_jacobian():
-    found = watch("linear", "flow", X, CyclicRotation(4), 4, 0, 6, 0.25)
+    found = trace("linear", "flow", X, CyclicRotation(4), 4, 0, 6, 0.25)
     W = network("linear", 36, 4, 0).state_dict()["1.weight"]
     assert found["sigma"]["1.weight"][0] == pytest.approx(sigma(W)[0].item())
     assert found["length"]["1.weight"][0] == pytest.approx(W.norm().item())
     assert found["jacobian"] == pytest.approx(found["sigma"]["1.weight"])  # J = W at every input
     assert found["from_closed_form"] < 1e-5 and len(found["t"]) == len(found["LI"]) == 7
-    assert "from_closed_form" not in watch("linear", "adam", X, CyclicRotation(4), 4, 0, 2, 1e-3)
+    assert "from_closed_form" not in trace("linear", "adam", X, CyclicRotation(4), 4, 0, 2, 1e-3)
 
 
 def test_names_that_are_not_known():

@@ -1,27 +1,20 @@
 """Paper C's grids, tables and curves."""
 
-import json
-
 import pytest
 
-from augury.cli.main import main
+import papers_doubles as doubles
 from augury.config.hyper import AmortizeConfig
-from augury.data.named import NAMED
 from augury.models.networks import ENCODERS
 from augury.records.results import Adaptation, Bound
-from papers.catalog import PAPERS
-from papers.cell import Cell
-from papers.hyperinvariances.correlation import ranks, spearman
-from papers.hyperinvariances.extractors import OURS, per_class, place
-from papers.hyperinvariances.figure1 import turns
+from papers.catalog import SCALES
+from papers.hyperinvariances.downstream import per_class, result
+from papers.hyperinvariances.figure1 import along, turns
+from papers.hyperinvariances.pretraining import OURS, multitask, place
 from papers.hyperinvariances.published import RIGHT, TABLES_1_AND_3
-from papers.hyperinvariances.run import result
-from papers.hyperinvariances.settings import multitask
 from papers.hyperinvariances.table1 import METHODS, claims
 from papers.hyperinvariances.table2 import claims as claims2
-from papers.item import SCALES
 
-ITEMS = PAPERS["hyperinvariances"].items
+ITEMS = doubles.items_of("hyperinvariances")
 SHOWS = {
     "table1": ["should be [1, 1]", "evidence, rotation: rounds to [0, 1] in 0 of 0", "random conv"],
     "table2": [
@@ -33,21 +26,19 @@ SHOWS = {
     "table3": ["| digit | 4 | mtl |", "2XB/sqrt(n)"],
     "figure1": ["| left | rotation, color | rotation |", "| middle |", "random pairs", "log_evidence"],
 }
-NEW = {"table1": 16, "table2": 16, "table3": 0, "figure1": 6}
-"""Cells that no earlier item of this list has run."""
+CELLS = 40
+"""Of all items together: they share what they can."""
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("item", ITEMS)
 def test_every_cell_names_what_exists_and_has_settings_that_pre_training_takes(item, scale):
-    cells = ITEMS[item].grid(scale, range(2))
-    assert cells and len({c.key for c in cells}) == len(cells) and {c.seed for c in cells} == {0, 1}
-    for c in cells:
-        assert c.data in NAMED and c.model in ENCODERS
-        pretrain = dict(c.settings["pretrain"])
-        method = pretrain.pop("method", "contrastive")
-        AmortizeConfig.for_method(method, **{k: v for k, v in pretrain.items() if k not in OURS})
-        assert Cell.from_json(json.loads(json.dumps(c.to_json()))).key == c.key
+    def check(c):
+        fields = {k: v for k, v in c.settings["pretrain"].items() if k not in OURS}
+        AmortizeConfig.for_method(fields.pop("method", "contrastive"), **fields)
+        assert c.model in ENCODERS
+
+    doubles.check_cells(ITEMS[item].grid(scale, range(2)), check, known_variants=False)
 
 
 def test_table_3_shows_runs_of_table_1_only():
@@ -108,11 +99,11 @@ def test_the_papers_numbers():
     assert len(TABLES_1_AND_3) == 10 and RIGHT == {"digit": (1, 1), "rotation": (0, 1)}
 
 
-def test_rank_correlation():
-    assert spearman([1, 2, 3, 4], [1, 8, 27, 64]) == 1 and spearman([1, 2, 3], [3.0, 2.0, 1.0]) == -1
-    assert ranks([5, 1, 5, 2]) == [3.5, 1, 3.5, 2]
-    assert abs(spearman([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]) - 0.8) < 1e-12
-    assert spearman([1, 2], [3, 3]) == 0
+def test_rank_correlation_along_the_descriptor_and_turns():
+    i = [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert along(i, [1, 8, 27, 64, 125], 1) == pytest.approx(1) == -along(i, [1, 8, 27, 64, 125], -1)
+    assert along(i, [2, 1, 4, 3, 5], 1) == pytest.approx(0.8) and along(i, [3] * 5, 1) == 0
+    assert along(i, [2, None, 4, 3, 5], 1) == pytest.approx(0.8)
     assert turns([1, 2, 3, 2, 2, 1]) == 1 and turns([0, 1, 2]) == 0
 
 
@@ -138,26 +129,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("results")
 
 
-@pytest.mark.parametrize("item", SHOWS)
-def test_every_item_runs_and_writes_ours_beside_the_papers(item, folder, monkeypatch, capsys):
-    arguments = [
-        "reproduce",
-        "hyperinvariances",
-        item,
-        "--scale",
-        "quick",
-        "--seeds",
-        "1",
-        "--out",
-        str(folder),
-    ]
-    monkeypatch.setattr("sys.argv", ["augury", *arguments, "--json"])
-    with pytest.raises(SystemExit) as end:
-        main()
-    captured = capsys.readouterr()
-    found = json.loads(captured.out)
-    assert not end.value.code and found["failed"] == [] and found["ran"] <= sum(NEW.values()), captured.err
-    text = (folder / f"hyperinvariances_{item}.md").read_text()
-    for part in SHOWS[item]:
-        assert part in text
-    assert bool(found["figures"]) == (item == "figure1")
+@pytest.mark.parametrize("item", ITEMS)
+def test_every_item_runs_and_writes_ours_beside_the_papers(item, folder, capsys):
+    found = doubles.quick(capsys, folder, "hyperinvariances", item, SHOWS[item], figures=item == "figure1")
+    assert found["ran"] <= CELLS

@@ -1,8 +1,6 @@
 """Paper A's grids, thresholds and tables."""
 
-import json
 import math
-import xml.etree.ElementTree as ET
 
 import pytest
 import torch
@@ -10,37 +8,32 @@ import torch
 import papers_doubles as doubles
 from augury.config.learn import LearnConfig
 from augury.core.rng import generator
-from augury.data.named import NAMED
-from augury.data.variants import VARIANTS as PLANTED
 from augury.methods.registry import METHODS
 from augury.models.networks import NETWORKS
-from papers.catalog import PAPERS
-from papers.cell import ORIGINAL, Cell
-from papers.item import SCALES
+from papers.catalog import SCALES
 from papers.lila.compare import comparison
 from papers.lila.figure2 import to_eta
 from papers.lila.predictive import predictive
 from papers.lila.published import TABLE_1, TABLE_2, printed
+from papers.lila.recovery import RECOVERED
 from papers.lila.recovery import grid as recovery_grid
-from papers.lila.settings import settings
-from papers.lila.truth import RECOVERED, recovered
-from papers.svg import Curve, Field, Panel, chart, fields, ticks
+from papers.lila.schedules import settings
+from papers.results import ORIGINAL
 
-ITEMS = PAPERS["lila"].items
+ITEMS = doubles.items_of("lila")
 ZERO = {"translate_x": 0.0, "translate_y": 0.0, "rotation": 0.0, "scale_x": 1.0, "scale_y": 1.0, "shear": 0.0}
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("item", ITEMS)
 def test_every_cell_names_what_exists_and_has_settings_that_learn_takes(item, scale):
-    cells = ITEMS[item].grid(scale, range(2))
-    assert cells and len({c.key for c in cells}) == len(cells)
-    assert {c.seed for c in cells} == {0, 1} and cells[0].seed == 0
-    for c in cells:
-        assert c.data in NAMED and c.model in NETWORKS and c.algorithm in METHODS
-        assert c.variant == ORIGINAL or c.variant in PLANTED
+    def check(c):
+        assert c.model in NETWORKS and c.algorithm in METHODS
         LearnConfig.for_method(c.algorithm, **c.settings)
-        assert Cell.from_json(json.loads(json.dumps(c.to_json()))).key == c.key
+
+    cells = ITEMS[item].grid(scale, range(2))
+    doubles.check_cells(cells, check)
+    assert cells[0].seed == 0
 
 
 def test_recovery_takes_complete_mnist_where_it_is_there(tmp_path, monkeypatch):
@@ -100,11 +93,11 @@ def test_the_paper_scale_has_the_papers_settings():
     ids=str,
 )
 def test_what_counts_as_recovered(variant, found, right):
-    assert recovered(variant, ZERO | found) is right
+    assert RECOVERED[variant][1](ZERO | found) is right
 
 
 def test_nothing_learned_recovers_only_the_original():
-    assert [v for v in RECOVERED if recovered(v, ZERO)] == [ORIGINAL]
+    assert [variant for variant, (_, holds) in RECOVERED.items() if holds(ZERO)] == [ORIGINAL]
 
 
 def test_the_published_numbers_are_those_of_the_paper():
@@ -149,37 +142,3 @@ def test_the_predictive_of_a_linear_model_is_that_of_sampled_weights(monkeypatch
     ours = predictive(net, x, grid, delta, 1, rng)
     assert torch.allclose(ours, truth, atol=0.015)
     assert not torch.allclose(net(grid).softmax(1), truth, atol=0.05)  # without the posterior it would not do
-
-
-def test_ticks_are_round_numbers():
-    assert ticks(0.0, 1.0) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    assert ticks(87.3, 98.9) == pytest.approx([90, 95])
-
-
-def test_curves_are_drawn_where_they_are():
-    svg = chart([
-        Panel("a < b", [Curve("up", [1, 10, 100], [0.0, 1.0, 2.0], [0.1, 0.1, 0.1])], log_x=True),
-        Panel("flat", [Curve("up", [0, 1], [3.0, 3.0], dashed=True)], from_zero=True),
-    ])
-    root = ET.fromstring(svg)
-    lines = [e for e in root.iter() if e.tag.endswith("polyline")]
-    points = [[tuple(map(float, p.split(","))) for p in e.get("points").split()] for e in lines]
-    (x0, y0), (x1, y1), (x2, y2) = points[0]
-    assert (
-        x1 - x0 == pytest.approx(x2 - x1, abs=0.11)
-        and y0 - y1 == pytest.approx(y1 - y2, abs=0.11)
-        and y0 > y2
-    )
-    assert points[1][0][1] == points[1][1][1] and lines[1].get("stroke-dasharray")
-    assert lines[0].get("stroke") == lines[1].get("stroke")
-    assert sum(e.tag.endswith("path") for e in root.iter()) == 3
-
-
-def test_a_field_is_blue_at_0_white_at_a_half_and_orange_at_1():
-    root = ET.fromstring(fields([Field("f", [[0.0, 0.5], [1.0, 0.5]], 1.0, [(-1.0, -1.0, 0)])]))
-    cells = [e for e in root.iter() if e.tag.endswith("rect")][1:]
-    assert [e.get("fill") for e in cells] == ["#0072b2", "#ffffff", "#d55e00", "#ffffff"]
-    circle = next(e for e in root.iter() if e.tag.endswith("circle"))
-    assert float(circle.get("cx")) == float(cells[0].get("x")) and float(circle.get("cy")) > float(
-        cells[0].get("y")
-    )

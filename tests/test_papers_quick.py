@@ -1,11 +1,11 @@
-"""`augury reproduce`: every item of paper A at scale quick, as a user meets it."""
+"""`python -m papers`: every item of paper A at scale quick, as a user meets it, and the commands that lead there."""
 
-import json
 import subprocess
 import sys
 
 import pytest
 
+import papers_doubles as doubles
 from papers.catalog import PAPERS
 
 SHOWS = {
@@ -17,8 +17,8 @@ SHOWS = {
     "figure3": ["| rotated | augerino |", "| 20 | 40 |"],
     "ablation": ["| toy | toy_mlp | rotated | full | ef |"],
 }
-NEW = {"recovery": 6, "table1": 0, "table2": 2, "figure1": 2, "figure2": 0, "figure3": 3, "ablation": 9}
-"""Cells that no earlier item of this list has run."""
+CELLS = 22
+"""Of all items together: they share what they can."""
 
 
 @pytest.fixture(scope="module")
@@ -26,51 +26,40 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("results")
 
 
-def test_the_list_below_is_complete():
-    assert list(SHOWS) == list(NEW) == list(PAPERS["lila"].items)
-
-
-@pytest.mark.parametrize("item", SHOWS)
-def test_every_item_runs_and_writes_ours_beside_the_papers(item, folder, augury):
-    code, out, err = augury(
-        "reproduce", "lila", item, "--scale", "quick", "--seeds", 1, "--out", folder, "--json"
-    )
-    found = json.loads(out)
-    assert code == 0 and found["failed"] == [], err
-    assert found["ran"] == len(err.splitlines()) <= sum(NEW.values())
-    text = (folder / f"lila_{item}.md").read_text()
-    for part in SHOWS[item]:
-        assert part in text
-    for figure in found["figures"]:
-        assert (folder / figure).read_bytes().startswith(b"<svg")
-    assert bool(found["figures"]) == item.startswith("figure")
+@pytest.mark.parametrize("item", PAPERS["lila"].items)
+def test_every_item_runs_and_writes_ours_beside_the_papers(item, folder, capsys, short_walks):
+    found = doubles.quick(capsys, folder, "lila", item, SHOWS[item], figures=item.startswith("figure"))
+    assert found["ran"] <= CELLS
 
 
 def test_filters_and_the_table_for_a_person(tmp_path, augury):
-    arguments = [
-        "reproduce",
-        "lila",
-        "figure1",
-        "--scale",
-        "quick",
-        "--only",
-        "method=plain",
-        "--only",
-        "seed=0",
-    ]
-    code, out, err = augury(*arguments, "--out", tmp_path, "--quiet")
+    words = ["reproduce", "lila", "figure1", "--scale", "quick", "--only", "method=plain", "--only", "seed=0"]
+    code, out, err = augury(*words, "--out", tmp_path, "--quiet")
     assert code == 0 and err == "" and "plain" in out and "Written to" in out
     assert len((tmp_path / "lila_figure1_quick.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_wrong_word_is_answered_without_torch():
-    code = "import sys; from augury.cli.main import main; sys.argv = ['augury', 'reproduce', *sys.argv[1:]]\n"
-    code += "try:\n    main()\nfinally:\n    print('torch' in sys.modules)"
-    for arguments, says in (
-        (["lila", "tabel1"], "Did you mean 'table1'"),
-        (["--help"], "augury reproduce lila"),
-    ):
-        process = subprocess.run(
-            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
-        )
-        assert says in process.stdout + process.stderr and process.stdout.endswith("False\n")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("reproduce lila tabel1", "Did you mean 'table1'"),
+        ("reproduce --help", "python -m papers lila"),
+        ("--help", "Reproduce a table"),
+    ],
+)
+def test_help_and_a_wrong_word_are_answered_without_torch(words, says):
+    code = "import sys; from augury.cli.main import main\ntry:\n    main()\n"
+    code += (
+        "finally:\n    print('torch' in sys.modules, ('papers' in sys.modules) <= ('reproduce' in sys.argv))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=False
+    )
+    assert says in process.stdout + process.stderr and process.stdout.endswith("False True\n")
+
+
+def test_without_a_clone_one_line_says_where_to_get_it(monkeypatch, augury):
+    monkeypatch.setitem(sys.modules, "papers.__main__", None)
+    for command in (["reproduce", "lila", "table1"], ["bench"], ["bench", "policies", "--help"]):
+        code, _, err = augury(*command)
+        assert code == 2 and "Clone it" in err and len(err.splitlines()) == 1

@@ -70,5 +70,5 @@ def test_the_length_scale_starts_at_the_distance_between_inputs():
 def test_without_gpytorch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gpytorch", None)
     x, y = problem()
-    with pytest.raises(InputError, match=r"gpytorch must be installed.*pip install 'augury\[gp\]'"):
+    with pytest.raises(InputError, match=r"gpytorch must be installed.*pip install -e '\.\[papers\]'"):
         sgpr(x, y, x, generator(0), steps=1)

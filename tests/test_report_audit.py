@@ -5,10 +5,10 @@ import json
 import pytest
 
 from augury.records.exhibits import Gallery
-from augury.records.results import AUDIT_VERDICTS
+from augury.records.results import AUDIT_VERDICTS, Adaptation, Bound, Trial
 from augury.report.compared import as_object, remarks, tables
 from augury.report.page import render
-from augury.report.read import read
+from augury.training.run_folder import read_run
 from report_doubles import NASTY, adapted_folder, audit_folder, learned_run, put
 from test_report_page import page, parsed
 
@@ -77,15 +77,13 @@ def test_an_adaptation_shows_descriptor_trials_and_bound(tmp_path):
     ):
         assert words in text
     assert "vacuous" not in text and "With probability 95 %" in text and "training examples 100" in text
-    big = {"total": 3.5, "risk": 0.1, "complexity": 3.1, "choice": 0.3, "failure": 0.05}
+    big = Bound.of(0.1, 10.0, 15.0, 100, 9, 0.05).to_json()
     assert "so here the bound is vacuous" in parsed(page(adapted_folder(tmp_path / "a", bound=big))).text
     plain = parsed(page(adapted_folder(tmp_path / "b", descriptor={}, trials=[], words=""))).text
     assert "plain readout" in plain and "Descriptors tried" not in plain
 
 
 def test_the_record_of_an_adaptation_is_what_the_page_takes(tmp_path):
-    from augury.records.results import Adaptation, Bound, Trial
-
     record = Adaptation(
         {"rotation": 0.8}, 0.5, Bound.of(0.1, 1.0, 2.0, 100, 5, 0.05), 1.0, score_name="R^2",
         trials=(Trial({"rotation": 0.0}, -3.0), Trial({"rotation": 0.8}, -1.0)), words="invariant to rotation",
@@ -99,10 +97,10 @@ def test_the_record_of_an_adaptation_is_what_the_page_takes(tmp_path):
 def several(tmp_path):
     one, two = learned_run(tmp_path / "one"), learned_run(tmp_path / "two", test_accuracy=0.5)
     return [
-        read(one),
-        read(two),
-        read(audit_folder(tmp_path / "three")),
-        read(adapted_folder(tmp_path / "four")),
+        read_run(one),
+        read_run(two),
+        read_run(audit_folder(tmp_path / "three")),
+        read_run(adapted_folder(tmp_path / "four")),
     ]
 
 
@@ -137,10 +135,10 @@ def test_tables_have_a_column_for_each_and_a_row_for_each_figure(several):
 
 def test_runs_that_cannot_be_compared_are_said_so(tmp_path):
     one, two = learned_run(tmp_path / "x" / "a"), learned_run(tmp_path / "y" / "a", ended=False)
-    assert remarks([read(one), read(one)]) == []
+    assert remarks([read_run(one), read_run(one)]) == []
     config = json.loads((two / "config.json").read_text())
     config["data"]["fingerprint"] = "sha256:2"
     put(two / "config.json", {**config, "structure": "diag"})
-    said = " ".join(remarks([read(one), read(two)]))
+    said = " ".join(remarks([read_run(one), read_run(two)]))
     assert "same data" in said and "different ways" in said and "has not ended" in said
-    assert [row["name"] for row in as_object([read(one), read(two)])["runs"]] == [str(one), str(two)]
+    assert [row["name"] for row in as_object([read_run(one), read_run(two)])["runs"]] == [str(one), str(two)]

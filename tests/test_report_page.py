@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import pytest
 
 from augury.core.errors import InputError, RunError
-from augury.records.exhibits import Gallery
+from augury.records.exhibits import Answers, Gallery
 from augury.report.page import render, write_report
-from augury.report.read import read
+from augury.training.run_folder import read_run
 from report_doubles import CLASSES, NASTY, adapted_folder, audit_folder, exhibits, learned_run, put, rows
 
 VOID = {"meta", "br", "input", "img", "hr", "link"}
@@ -59,7 +59,7 @@ def run(tmp_path):
 
 
 def page(folder) -> str:
-    return render([read(folder)])
+    return render([read_run(folder)])
 
 
 def test_the_answer_comes_first_with_interval_truth_and_verdict(run):
@@ -195,7 +195,8 @@ def test_what_is_no_picture_is_drawn(run, kind, style):
 
 
 def test_features_are_said_to_have_no_picture(run):
-    left = exhibits("features").to_json() | {"routes": [], "draws": None}
+    silent = Answers("this model").to_json()
+    left = exhibits("features").to_json() | {"routes": [], "draws": None, "answers": silent}
     put(run / "views" / "exhibits.json", left)
     assert "nothing to draw here" in parsed(page(run)).text
 
@@ -208,7 +209,7 @@ def test_regression_shows_values_and_a_scatter(run):
 
 
 def test_pictures_that_would_make_the_page_too_large_are_left_out(run, monkeypatch):
-    monkeypatch.setattr("augury.report.pictures.BUDGET", 10)
+    monkeypatch.setattr("augury.report.orbit.BUDGET", 10)
     text = parsed(page(run)).text
     assert "larger than 8 MB" in text and "Explore" not in text
 

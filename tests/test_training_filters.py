@@ -8,7 +8,7 @@ from augury.core.rng import generator
 from augury.models.shallow import Relu, Rff
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.base import grid
-from papers.filter_trace import FilterTrace, leading_units
+from papers.invariant_weights.filter_trace import FilterTrace, leading_units
 
 
 def relu(shape=(1, 8, 8), units=5) -> Relu:

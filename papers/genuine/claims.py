@@ -4,20 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from augury.records.results import Audit
-from papers.cell import Result
-from papers.genuine.figures import audit_of, label, value
-from papers.genuine.settings import METHODS, OTHER, group_of
+from papers.genuine.runs import METHODS, OTHER, audit_of, group_of, label, value
 from papers.markdown import table
+from papers.results import Result
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run as the statements see it."""
+    """One run as the statements see it: its test accuracy and its audit."""
 
     accuracy: float
-    """On the test set."""
     audit: Audit
-    """Its audit."""
 
     @property
     def SI(self) -> float:

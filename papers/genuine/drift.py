@@ -1,33 +1,34 @@
 """The drift figure: the same networks asked on data that they were not trained on."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from papers.cell import Result
-from papers.genuine.figures import by_row, curves, sets_of, value
-from papers.genuine.run import run
-from papers.genuine.settings import GROUPS, grid, group_of
-from papers.item import Item
+from matplotlib.figure import Figure
+
+from papers.catalog import Item
+from papers.figures import legend, panels
+from papers.genuine.curves import plot
+from papers.genuine.runs import GROUPS, by_row, grid, group_of, run, sets_of, value
 from papers.markdown import grouped, spread, table
-from papers.svg import Panel, chart
+from papers.results import Result
 
-MEASURES = (("agreement", "views that keep the prediction"), ("SI", "SI"), ("LI_relative", "LI / spread"))
+MEASURES = {"agreement": "share of predictions kept", "SI": "SI", "LI_relative": "LI / spread"}
 """Fields of `Scores`, and what they are called."""
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the measures on every set."""
     rows = []
     for (data, group, _, method), runs in grouped(results, by_row).items():
         sets = [sets_of(r) for r in runs]
         for name in sets[0]:
             there = [scores[name] for scores in sets if name in scores]
-            figures = [
+            rows.append([
+                *(group, method, f"{data}: {name}" if name == "test" else name),
                 spread([s.LI.value for s in there], 3),
                 spread([s.LI_relative for s in there], 4),
                 spread([value(s.SI) for s in there], 3),
                 spread([value(s.agreement) for s in there], 1, 100),
-            ]
-            rows.append([group, method, f"{data}: {name}" if name == "test" else name, *figures])
+            ])
     head = ["group", "method", "asked on", "LI", "LI / spread", "SI", "agreement, %"]
     return (
         "Mean ± standard error over seeds. LI / spread is relative to the logits' spread on the same set: 1 is as far "
@@ -35,20 +36,20 @@ def write(results: Sequence[Result]) -> str:
     )
 
 
-def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a row of panels for each group: agreement, SI and relative LI on every set, a line per method."""
-    names = tuple(sets_of(results[0]))
-    panels = []
-    for group in GROUPS:
+def _measures(result: Result, field: str) -> list[float | None]:
+    return [value(getattr(scores, field)) for scores in sets_of(result).values()]
+
+
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
+    names = [name.replace("_", " ") for name in sets_of(results[0])]
+    figure, axes = panels(len(GROUPS) * len(MEASURES), len(MEASURES), (2.9, 2.7))
+    for ax, (group, field) in zip(axes, [(g, f) for g in GROUPS for f in MEASURES], strict=True):
         some = [r for r in results if group_of(r.cell) == group]
-        for field, label in MEASURES:
-            lines = curves(
-                some,
-                lambda r, field=field: [value(getattr(s, field)) for s in sets_of(r).values()],  # type: ignore[misc]
-                lambda r: range(len(sets_of(r))),
-            )
-            panels.append(Panel(f"{group}: {label}", lines, from_zero=True, x_names=names))
-    return {"drift.svg": chart(panels)}
+        plot(ax, some, lambda r: range(len(sets_of(r))), partial(_measures, field=field), marker="o")
+        ax.set(title=group, ylabel=MEASURES[field])
+        ax.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
+    legend(figure)
+    return {"drift": figure}
 
 
-DRIFT = Item("Invariance asked on other data: Fashion-MNIST and corrupted copies.", grid, write, draw, run)
+ITEM = Item("Invariance asked on other data: Fashion-MNIST and corrupted copies.", grid, write, draw, run)

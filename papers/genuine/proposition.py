@@ -1,17 +1,20 @@
 """Proposition 3.1: under gradient flow on the logit invariance error alone, sigma_max(W) does not grow.
 
-Checked in float64 where it is proven (one linear map: see `papers.genuine.flow`), then asked of what is beyond
-it: descent with steps, Adam, networks of several layers. Our sources print the statement without its proof.
+Checked in float64 where it is proven (one linear map: see `papers.genuine.flow`), then tried beyond it:
+descent with steps, Adam, networks of several layers. Our sources print the statement without its proof.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from papers.cell import ORIGINAL, Cell, Result
-from papers.genuine.settings import GROUPS, digits, group_of
-from papers.item import Item
+from matplotlib.figure import Figure
+
+from papers.catalog import Item
+from papers.figures import COLOURS, legend, panels
+from papers.genuine.runs import GROUPS, group_of
+from papers.learning import digits, machine, read_data
 from papers.markdown import grouped, spread, table
-from papers.svg import Curve, Panel, chart
+from papers.results import ORIGINAL, Cell, Result
 
 STEPS = {"quick": 8, "small": 400, "paper": 2000}
 IMAGES = {"quick": 6, "small": 64, "paper": 256}
@@ -27,6 +30,7 @@ RUNS = (
     ("mlp5", "adam", ADAM),
 )
 """Network, way down and step."""
+WAYS = dict(zip(("flow", "descent", "adam"), COLOURS, strict=False))
 PROVEN = (("linear", "flow"), ("linear", "descent"))
 GREW = 1e-9
 """Growth of sigma_max that counts as growth and not as rounding, in float64."""
@@ -52,15 +56,13 @@ def _cell(
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Go down LI from random weights."""
     import time
 
     import torch
 
     from augury.records.results import Invariance
     from augury.transforms.vocabulary import build
-    from papers.genuine.flow_trace import watch
-    from papers.run import machine, read_data
+    from papers.genuine.flow import trace
 
     x, C = torch.tensor([[[[1.0, 0.0]]]]), 1
     if cell.model != "pair":
@@ -69,9 +71,9 @@ def run(cell: Cell, device: str = "cpu") -> Result:
     group: Any = build([group_of(cell)], "image", tuple(x.shape[1:]))
     began = time.perf_counter()
     steps, rate = cell.settings["steps"], cell.settings["rate"]
-    noted = watch(cell.model, cell.algorithm, x, group, C, cell.seed, steps, rate)
+    measured = trace(cell.model, cell.algorithm, x, group, C, cell.seed, steps, rate)
     found = Invariance({}, cell.method, cell.model, cell.data, seconds=time.perf_counter() - began)
-    return Result(cell.key, cell, found, steps, len(x), machine=machine(), extra=noted)
+    return Result(cell.key, cell, found, steps, len(x), machine=machine(), extra=measured)
 
 
 def growth(values: Sequence[float]) -> float:
@@ -80,20 +82,11 @@ def growth(values: Sequence[float]) -> float:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return what grew and what did not, and what follows."""
     groups = grouped(results, lambda c: (group_of(c), c.model, c.algorithm, str(c.settings["rate"])))
-    head = [
-        "group",
-        "network",
-        "way down",
-        "step",
-        "LI, last / first",
-        "sigma_max(W), largest / first",
-        "worst layer",
-        "Frobenius norm, largest / first",
-        "sigma_max(J), last / first",
-        "grew",
-    ]
+    head = (
+        *("group", "network", "way down", "step", "LI, last / first", "sigma_max(W), largest / first"),
+        *("worst layer", "Frobenius norm, largest / first", "sigma_max(J), last / first", "grew"),
+    )
     rows = [[*key, *_line(runs)] for key, runs in groups.items()]
     far = [r.extra["from_closed_form"] for r in results if "from_closed_form" in r.extra]
     closed = f"The integrated flow is within {max(far):.0e} of W(0) exp(-2 M t).\n\n" if far else ""
@@ -127,22 +120,26 @@ def _verdict(results: Sequence[Result]) -> str:
     return f"{inside} {outside}\n"
 
 
-def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     """Draw sigma_max of the first layer and of the Jacobian over the steps, for the first seed."""
     first = [
         r for r in results if r.cell.seed == 0 and r.cell.settings["rate"] <= 2 and r.cell.model != "pair"
     ]
-    panels = []
-    for (group, model), runs in grouped(first, lambda c: (group_of(c), c.model)).items():
-        curves = []
+    groups = grouped(first, lambda c: (group_of(c), c.model))
+    if not groups:
+        return {}
+    figure, axes = panels(len(groups))
+    for ax, ((group, model), runs) in zip(axes, groups.items(), strict=True):
         for r in runs:
-            steps = [k * r.epoch / (len(r.extra["t"]) - 1) for k in range(len(r.extra["t"]))]
-            W = next(iter(r.extra["sigma"].values()))
-            curves.append(Curve(f"W_1, {r.cell.algorithm}", steps, [v / W[0] for v in W]))
-            J = r.extra["jacobian"]
-            curves.append(Curve(f"J, {r.cell.algorithm}", steps, [v / J[0] for v in J], dashed=True))
-        panels.append(Panel(f"{group}, {model}", curves, "step", "sigma_max / first", from_zero=True))
-    return {"sigma.svg": chart(panels)} if panels else {}
+            W, J, way = next(iter(r.extra["sigma"].values())), r.extra["jacobian"], r.cell.algorithm
+            steps = [k * r.epoch / (len(W) - 1) for k in range(len(W))]
+            style: Any = {"color": WAYS[way], "zorder": 3 if way == "flow" else 2}
+            ax.plot(steps, [v / W[0] for v in W], label=f"$W_1$, {way}", **style)
+            ax.plot(steps, [v / J[0] for v in J], "--", label=f"$J$, {way}", **style)
+        ax.set(title=f"{group}, {model}", xlabel="step", ylabel=r"$\sigma_{max}$ / its first value")
+        ax.set_ylim(bottom=0)
+    legend(figure)
+    return {"sigma": figure}
 
 
 ABOUT = """Weights start as for training and go down LI alone, on all elements of the group, in float64.
@@ -153,6 +150,4 @@ layers a layer stands between two positive semi-definite factors, and its sigma_
 Frobenius norm. Adam does not follow the gradient at all. Steps of flow and descent are in units of 1 / sharpness.
 """
 
-PROPOSITION = Item(
-    "Proposition 3.1: gradient flow on LI does not raise sigma_max(W).", grid, write, draw, run
-)
+ITEM = Item("Proposition 3.1: gradient flow on LI does not raise sigma_max(W).", grid, write, draw, run)

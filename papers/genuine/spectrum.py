@@ -1,34 +1,40 @@
 """The spectral-decay figure: largest singular values of the Jacobian and of the first layer during training."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from papers.cell import Result
-from papers.genuine.figures import audit_of, by_row, curves
-from papers.genuine.run import run
-from papers.genuine.settings import GROUPS, grid, group_of
-from papers.item import Item
+from matplotlib.figure import Figure
+
+from papers.catalog import Item
+from papers.figures import legend, panels
+from papers.genuine.curves import plot
+from papers.genuine.runs import GROUPS, audit_of, by_row, grid, group_of, run
 from papers.markdown import grouped, spread, table
-from papers.svg import Panel, chart
+from papers.results import Result
 
-COLUMNS = (
-    ("jacobian", "sigma_max(J)"),
-    ("relative", "sigma_max(J) / size of logits"),
-    ("first_weight", "sigma_max(W_1)"),
-)
+COLUMNS = {
+    "jacobian": "sigma_max(J)",
+    "relative": "sigma_max(J) / size of logits",
+    "first_weight": "sigma_max(W_1)",
+}
 """Columns of the trace, and what they are called."""
+SYMBOLS = (r"$\sigma_{max}(J)$", r"$\sigma_{max}(J)$ / size of logits", r"$\sigma_{max}(W_1)$")
+"""The same in figures."""
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the values before and after training."""
     rows = []
     for (_, group, _, method), runs in grouped(results, by_row).items():
-        figures = []
-        for name, _ in COLUMNS:
-            for at in (0, -1):
-                figures.append(spread([r.extra["spectrum"][name][at] for r in runs], 2))
-        on_all = spread([audit_of(r).sigma_max_jacobian for r in runs], 1)
-        rows.append([group, method, *figures, on_all])
-    head = ["group", "method", *(f"{words}, {when}" for _, words in COLUMNS for when in ("first", "last"))]
+        ends = [
+            spread([r.extra["spectrum"][name][at] for r in runs], 2) for name in COLUMNS for at in (0, -1)
+        ]
+        rows.append([group, method, *ends, spread([audit_of(r).sigma_max_jacobian for r in runs], 1)])
+    head = [
+        "group",
+        "method",
+        *(f"{words}, {when}" for words in COLUMNS.values() for when in ("first", "last")),
+    ]
     return (
         "Mean ± standard error over seeds; at 100 test images during training, at 200 in the audit. In a tied network "
         "J is that of the whole network, W_1 the shared weight. The paper draws this figure without numbers.\n\n"
@@ -36,19 +42,20 @@ def write(results: Sequence[Result]) -> str:
     )
 
 
-def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a row of panels for each group, a line per method."""
-    panels = []
-    for group in GROUPS:
+def _column(result: Result, name: str) -> list[Any]:
+    column: list[Any] = result.extra["spectrum"][name]
+    return column
+
+
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
+    figure, axes = panels(len(GROUPS) * len(COLUMNS), len(COLUMNS))
+    where = [(group, *column) for group in GROUPS for column in zip(COLUMNS, SYMBOLS, strict=True)]
+    for ax, (group, name, symbol) in zip(axes, where, strict=True):
         some = [r for r in results if group_of(r.cell) == group]
-        for name, words in COLUMNS:
-            lines = curves(
-                some,
-                lambda r, name=name: r.extra["spectrum"][name],  # type: ignore[misc]
-                lambda r: r.extra["spectrum"]["epoch"],
-            )
-            panels.append(Panel(f"{group}: {words}", lines, "epoch", from_zero=True))
-    return {"spectrum.svg": chart(panels)}
+        plot(ax, some, partial(_column, name="epoch"), partial(_column, name=name))
+        ax.set(title=group, xlabel="epoch", ylabel=symbol)
+    legend(figure)
+    return {"spectrum": figure}
 
 
-SPECTRUM = Item("Largest singular values during training: spectral decay.", grid, write, draw, run)
+ITEM = Item("Largest singular values during training: spectral decay.", grid, write, draw, run)

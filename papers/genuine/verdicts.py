@@ -1,4 +1,4 @@
-"""The audit's verdicts on runs that nobody had looked at when their limits were chosen.
+"""The audit's verdicts on runs that were not looked at when their limits were chosen.
 
 The limits were set beside runs on MNIST, seed 0. Here they meet other seeds, Fashion-MNIST and KMNIST. What
 each method should get was written down before these runs: a tied network is genuine; one trained on transformed copies
@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.data.named import find
-from papers.cell import Cell, Result
-from papers.genuine.figures import audit_of, by_row, value
-from papers.genuine.run import run
-from papers.genuine.settings import EPOCHS, METHODS, cells, digits, lengths
-from papers.item import Item
+from papers.catalog import Item
+from papers.genuine.runs import EPOCHS, METHODS, audit_of, by_row, cells, lengths, run, value
+from papers.learning import digits
 from papers.markdown import grouped, spread, table
+from papers.results import Cell, Result
 
 EXPECTED = {
     "weight_tied": "genuine",
@@ -53,18 +52,13 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 def _cells(scale: str, seeds: Sequence[int], data: str) -> list[Cell]:
     """Return the runs on one data set; of the regularised network only the longer, which gets to SI >= 0.95."""
     every = cells(scale, seeds, data, [*METHODS, "plain"])
-    return [_bare(c) for c in every if c.settings["epochs"] == lengths(scale, c.algorithm)[-1]]
+    longest = [c for c in every if c.settings["epochs"] == lengths(scale, c.algorithm)[-1]]
+    return [replace(c, settings={**PLAIN, **c.settings}) if c.algorithm == "plain" else c for c in longest]
 
 
 def _shorter(cell: Cell, images: int | None, epochs: int) -> Cell:
     longer = cell.settings["epochs"] // EPOCHS["small"]
     return replace(cell, subset=images, settings={**cell.settings, "epochs": longer * epochs})
-
-
-def _bare(cell: Cell) -> Cell:
-    if cell.algorithm != "plain":
-        return cell
-    return replace(cell, settings={**PLAIN, **cell.settings})
 
 
 def rejudged(result: Result, **moved: float) -> str:
@@ -80,43 +74,27 @@ def rejudged(result: Result, **moved: float) -> str:
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the verdicts, and how far each limit can be moved."""
-    rows = [[*_names(key), *_line(key, runs)] for key, runs in grouped(results, by_row).items()]
-    head = [
-        "data",
-        "group",
-        "method",
-        "SI",
-        "LI / spread",
-        "agreement, %",
-        "worst drift: LI / spread",
-        "agreement, %",
-    ]
+    rows = [[key[0], key[1], key[3], *_line(key[2], runs)] for key, runs in grouped(results, by_row).items()]
+    head = ["data", "group", "method", "SI", "LI / spread", "agreement, %", "worst drift: LI / spread"]
     as_expected = sum(audit_of(r).verdict == EXPECTED[r.cell.algorithm] for r in results)
     return (
-        f"{ABOUT}\n{table([*head, 'verdict', 'expected', 'as expected'], rows)}\n"
+        f"{ABOUT}\n{table([*head, 'agreement, %', 'verdict', 'expected', 'as expected'], rows)}\n"
         f"In all {as_expected} of {len(results)} verdicts are as expected. "
         f"With one limit moved, the others where they are:\n\n"
         f"{_sweeps(results)}"
     )
 
 
-def _names(key: tuple[str, ...]) -> list[str]:
-    return [key[0], key[1], key[3]]
-
-
-def _line(key: tuple[str, ...], runs: list[Result]) -> list[str]:
+def _line(method: str, runs: list[Result]) -> list[str]:
     audits = [audit_of(r) for r in runs]
-    verdicts = [a.verdict for a in audits]
-    expected = EXPECTED[key[2]]
+    verdicts, expected = [a.verdict for a in audits], EXPECTED[method]
+    kept = [min((value(s.agreement) or 0.0 for s in a.drift.values()), default=None) for a in audits]
     return [
         spread([value(a.SI) for a in audits], 3),
         spread([a.LI_relative for a in audits], 4),
         spread([value(a.agreement) for a in audits], 1, 100),
         spread([max((s.LI_relative or 0.0 for s in a.drift.values()), default=None) for a in audits], 3),
-        spread(
-            [min((value(s.agreement) or 0.0 for s in a.drift.values()), default=None) for a in audits], 1, 100
-        ),
+        spread(kept, 1, 100),
         ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts)),
         expected,
         f"{verdicts.count(expected)} of {len(verdicts)}",
@@ -140,6 +118,6 @@ ABOUT = """What each method should get was written down before these runs; the l
 the limits were chosen.
 """
 
-VERDICTS = Item(
+ITEM = Item(
     "The audit's verdicts on data, groups and seeds that did not shape its limits.", grid, write, run=run
 )

@@ -8,61 +8,98 @@ Measured invariance is the cosine between features of an image and of its view; 
 images, without which a collapse would pass for invariance.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from papers.cell import Cell, Result
-from papers.hyperinvariances.correlation import spearman
-from papers.hyperinvariances.published import GROUPS, NATURAL
-from papers.hyperinvariances.settings import BASIC, CONTRASTIVE, MEASURED, POINTS, digits, multitask
-from papers.item import Item
-from papers.markdown import grouped, spread, table
-from papers.svg import Curve, Panel, chart
+from matplotlib.figure import Figure
 
-LINES = {"digit": "i,1", "rotation": "i,1", "colour": "1,i"}
-"""Along which line the right panel goes, by task."""
+from augury.records.results import Invariance
+from papers.catalog import Item
+from papers.figures import COLOURS, panels
+from papers.hyperinvariances.downstream import adapted, held_out, task
+from papers.hyperinvariances.pretraining import (
+    BASIC,
+    CONTRASTIVE,
+    MEASURED,
+    POINTS,
+    kmnist,
+    multitask,
+    pretrained,
+)
+from papers.hyperinvariances.published import GROUPS, NATURAL
+from papers.learning import machine
+from papers.markdown import grouped, spread, table
+from papers.results import Cell, Result
+
+TASKS = ("digit", "rotation", "colour")
+"""Of the right panel; the descriptor is [i, 1] for the first two, [1, i] for the last."""
 PER_CLASS = {"quick": 4, "small": 100, "paper": 200}
+MEASURES = {"train_loss": "training loss", "log_evidence": "log evidence", "test_accuracy": "test accuracy"}
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed."""
     cells = []
+    points, measured = {"points": POINTS[scale]}, {"points": POINTS[scale], "images": MEASURED[scale]}
     for seed in seeds:
-        common = {"points": POINTS[scale], "images": MEASURED[scale]}
         for method, changes in (("left", {}), ("left/basic", BASIC)):
             pretrain = multitask(scale, **changes)
-            settings = {**common, "pretrain": pretrain}
+            settings = {**measured, "pretrain": pretrain}
             cells.append(Cell(pretrain["data"], "rotation, color", "conv16", method, seed, settings))
-        for task in LINES:
-            settings = {
-                "points": POINTS[scale],
-                "per_class": PER_CLASS[scale],
-                "pretrain": multitask(scale),
-            }
-            cells.append(Cell(digits(scale), task, "conv16", "right", seed, settings))
+        settings = {**points, "per_class": PER_CLASS[scale], "pretrain": multitask(scale)}
+        cells += [Cell(kmnist(scale), t, "conv16", "right", seed, settings) for t in TASKS]
         pretrain = CONTRASTIVE[scale]
-        settings = {**common, "pretrain": pretrain}
+        settings = {**measured, "pretrain": pretrain}
         cells.append(Cell(pretrain["data"], "ventral, dorsal", pretrain["encoder"], "middle", seed, settings))
     return cells
 
 
 def run(cell: Cell, device: str = "cpu") -> Result:
-    """Measure along a line of descriptors."""
-    from papers.hyperinvariances.curves import downstream, measured
+    start = time.perf_counter()
+    extractor, card = pretrained(cell.settings["pretrain"], cell.seed)
+    curves = (_downstream if cell.algorithm == "right" else _measured)(cell, extractor, card)
+    invariance = Invariance({}, cell.method, cell.model, cell.data, seconds=time.perf_counter() - start)
+    extra = {"pretraining": card.seconds}
+    return Result(cell.key, cell, invariance, 0, card.images, curves, machine(), extra)
 
-    return downstream(cell) if cell.algorithm == "right" else measured(cell)
+
+def _measured(cell: Cell, extractor: Any, card: Any) -> dict[str, Any]:
+    """Measure invariance along [i, 1 - i], on images that pre-training has not seen."""
+    import torch
+
+    from augury.core.rng import generator
+    from augury.methods.hyper.groups import saved_groups
+    from augury.methods.hyper.measured import measure
+
+    x, i = held_out(cell), torch.linspace(0, 1, cell.settings["points"])
+    groups = saved_groups(card.transformations, x.shape[1:])
+    found = measure(extractor, x, groups, torch.stack([i, 1 - i], 1), generator(cell.seed))
+    columns = {"i": i, **dict(zip(found.groups, found.cosine.T, strict=True)), "random pairs": found.random}
+    return {name: [round(v, 6) for v in column.tolist()] for name, column in columns.items()}
+
+
+def _downstream(cell: Cell, extractor: Any, card: Any) -> dict[str, Any]:
+    """Fit heads along a line of descriptors."""
+    import torch
+
+    data = task(cell.data, cell.variant, cell.settings["per_class"], 2000, cell.seed)
+    line = torch.linspace(0, 1, cell.settings["points"]).tolist()
+    descriptors = [[1.0, i] if cell.variant == "colour" else [i, 1.0] for i in line]
+    found = [adapted(extractor, data, "cpu", descriptor=descriptor) for descriptor in descriptors]
+    losses, evidences = [a.train_loss for a in found], [a.log_evidence for a in found]
+    accuracy = [a.score for a in found]
+    return {"i": line, "train_loss": losses, "log_evidence": evidences, "test_accuracy": accuracy}
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return how monotone every curve is, and its ends."""
     rows = []
     for key, group in grouped(results, lambda c: (c.method, c.variant)).items():
         for name, sign in _expected(group[0]).items():
             values = [r.curves[name] for r in group]
-            rho = [_along(r, name, sign) for r in group]
             ends = [spread([v[k] for v in values], 3) for k in (0, -1)]
-            rows.append([*key, name, *ends, spread(rho, 2), _turns(group, name)])
+            rho = spread([along(r.curves["i"], r.curves[name], sign) for r in group])
+            rows.append([*key, name, *ends, rho, spread([float(turns(v)) for v in values], 1)])
     head = ["panel", "what", "curve", "at i = 0", "at i = 1", "Spearman", "turns"]
     return (
         "Left and middle: cosine between features of an image and of its view, along [i, 1 - i]; `random pairs` is "
@@ -76,45 +113,49 @@ def write(results: Sequence[Result]) -> str:
 def _expected(result: Result) -> dict[str, int]:
     """Return the curves of a result, and in which direction of i its own entry of the descriptor goes."""
     if result.cell.algorithm == "right":
-        return {"train_loss": 1, "log_evidence": 1, "test_accuracy": 1}
+        return dict.fromkeys(MEASURES, 1)
     first, second = NATURAL if result.cell.algorithm == "middle" else GROUPS
     return {first: 1, second: -1, "random pairs": 1}
 
 
-def _along(result: Result, name: str, sign: int) -> float:
-    pairs = zip(result.curves["i"], result.curves[name], strict=True)
-    known = [(sign * i, value) for i, value in pairs if i is not None and value is not None]
-    return spearman([i for i, _ in known], [value for _, value in known])
+def along(i: Sequence[float | None], curve: Sequence[float | None], sign: int) -> float:
+    """Return Spearman's correlation of a curve with its entry of the descriptor; 0 for a constant curve."""
+    from scipy.stats import spearmanr
+
+    known = [(sign * a, b) for a, b in zip(i, curve, strict=True) if a is not None and b is not None]
+    if len({b for _, b in known}) < 2:
+        return 0.0
+    return float(spearmanr(*zip(*known, strict=True)).statistic)
 
 
-def _turns(group: Sequence[Result], name: str) -> str:
-    return spread([float(turns(r.curves[name])) for r in group], 1)
-
-
-def turns(values: Sequence[float | int | None]) -> int:
+def turns(values: Sequence[float | None]) -> int:
     """Count how often a curve changes its direction."""
     known = [v for v in values if v is not None]
     steps = [b - a for a, b in pairwise(known) if b != a]
     return sum(a * b < 0 for a, b in pairwise(steps))
 
 
-def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw the panels of the first seed."""
-    groups = grouped(results, lambda c: (c.method, c.variant))
-    panels = []
-    for (method, what), group in groups.items():
-        first: Any = group[0].curves
-        if group[0].cell.algorithm == "right":
-            for name in ("train_loss", "log_evidence", "test_accuracy"):
-                words = name.replace("_", " ")
-                panels.append(
-                    Panel(f"{what} prediction: {words}", [Curve(words, first["i"], first[name])], "i", words)
-                )
-            continue
-        names = [name for name in first if name != "i"]
-        curves = [Curve(n, first["i"], first[n], dashed=n == "random pairs") for n in names]
-        panels.append(Panel(f"{method}: [i, 1 - i]", curves, "i", "cosine"))
-    return {"curves.svg": chart(panels)} if panels else {}
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
+    """Draw the first seed: a row of measured invariance, then a row for each downstream task."""
+    first = [group[0] for group in grouped(results, lambda c: (c.method, c.variant)).values()]
+    measured = [r for r in first if r.cell.algorithm != "right"]
+    right = [(r, name) for r in first if r.cell.algorithm == "right" for name in MEASURES]
+    figure, axes = panels(len(measured) + len(right))
+    titles = {"left": "digits", "left/basic": "digits, paper's objective", "middle": "natural images"}
+    for ax, r in zip(axes, measured, strict=False):
+        curves: Any = r.curves
+        for name, colour in zip(_expected(r), [*COLOURS[:2], "#555555"], strict=True):
+            style = "--" if name == "random pairs" else "-"
+            ax.plot(curves["i"], curves[name], style, color=colour, label=name)
+        ax.set(title=titles[r.cell.method], xlabel="descriptor [i, 1 - i]", ylabel="cosine to own view")
+        ax.set_ylim(0, 1.05)
+        ax.legend(loc="lower center", ncols=3, fontsize=7, handlelength=1.2, columnspacing=0.8)
+    for ax, (r, name) in zip(axes[len(measured) :], right, strict=True):
+        curves = r.curves
+        ax.plot(curves["i"], curves[name], color=COLOURS[2])
+        line = "[1, i]" if r.cell.variant == "colour" else "[i, 1]"
+        ax.set(title=f"{r.cell.variant} prediction", xlabel=f"descriptor {line}", ylabel=MEASURES[name])
+    return {"curves": figure}
 
 
-FIGURE1 = Item("Measured invariance, training loss and evidence by descriptor.", grid, write, draw, run)
+ITEM = Item("Measured invariance, training loss and evidence by descriptor.", grid, write, draw, run)

@@ -14,20 +14,14 @@ RIGHT = {"digit": (1, 1), "rotation": (0, 1)}
 
 @dataclass(frozen=True)
 class Row:
-    """A line of Tables 1 and 3."""
+    """A line of Tables 1 and 3, in per cent."""
 
-    i: tuple[int, int]
-    """Estimated invariance to (rotation, color)."""
-    binary: float
-    """Test accuracy with the descriptor rounded."""
-    continuous: float
-    """Test accuracy with the descriptor as it is (Table 1)."""
-    mtl: float
-    """Test accuracy of the multi-task baseline."""
-    train: float
-    """Training accuracy (Table 3)."""
+    i: tuple[int, int]  # estimated invariance to (rotation, color)
+    binary: float  # test accuracy with the descriptor rounded
+    continuous: float  # with the descriptor as it is
+    mtl: float  # of the multi-task baseline
+    train: float  # training accuracy, continuous
     train_mtl: float
-    """Training accuracy of the multi-task baseline."""
 
 
 _ROWS = """

@@ -1,17 +1,17 @@
 """Table 1: digit and rotation prediction on coloured-rotated digits of another kind, by training images per class.
 
-Beside the paper's columns stand those without which they cannot be judged: the evidence in place of the training loss,
+Beside the paper's columns are those that they must be compared with: the evidence in place of the training loss,
 the extractor of the paper's own objective ("basic"), a fixed [.5, .5], all corners, and a random convolution.
 """
 
 from collections.abc import Sequence
 
-from papers.cell import Cell, Result
+from papers.catalog import Item
+from papers.hyperinvariances.downstream import run
+from papers.hyperinvariances.pretraining import BASIC, PER_CLASS, SHARED, TEST_IMAGES, kmnist, multitask
 from papers.hyperinvariances.published import RIGHT, TABLES_1_AND_3
-from papers.hyperinvariances.run import run
-from papers.hyperinvariances.settings import BASIC, PER_CLASS, SHARED, TEST_IMAGES, digits, multitask
-from papers.item import Item
-from papers.markdown import accuracies, grouped, mean_se, spread, table
+from papers.markdown import accuracies, grouped, mean_of, spread, table
+from papers.results import Cell, Result
 
 METHODS = {
     "evidence": {},
@@ -33,26 +33,18 @@ HEAD = (
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
     """Return the runs, seed by seed; those that share an extractor follow one another."""
+    data, test = kmnist(scale), TEST_IMAGES[scale]
     return [
-        Cell(
-            digits(scale),
-            task,
-            "conv16",
-            method,
-            seed,
-            {"per_class": n, "pretrain": multitask(scale, **changes)},
-            n * CLASSES[task],
-            TEST_IMAGES[scale],
-        )
+        Cell(data, task, "conv16", method, seed, {"per_class": n, "pretrain": pretrain}, n * classes, test)
         for seed in seeds
         for method, changes in METHODS.items()
-        for task in CLASSES
+        if (pretrain := multitask(scale, **changes))
+        for task, classes in CLASSES.items()
         for n in PER_CLASS[scale]
     ]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's, and what of its claims holds."""
     parts = [
         f"Test accuracy in per cent. Pre-trained on {_pretraining(results)}; downstream: "
         f"{results[0].cell.data}. i = invariance to (rotation, color) in per cent, A_i with it "
@@ -110,8 +102,8 @@ def descriptor(group: Sequence[Result]) -> str:
     """Write the mean descriptor of some results."""
     if not group:
         return "-"
-    means = [mean_se(values) for values in zip(*(r.extra["i"] for r in group), strict=True)]
-    return "[" + ", ".join(f"{100 * m[0]:.0f}" for m in means if m is not None) + "]"
+    means = [mean_of(values) or 0.0 for values in zip(*(r.extra["i"] for r in group), strict=True)]
+    return "[" + ", ".join(f"{100 * mean:.0f}" for mean in means) + "]"
 
 
 def claims(results: Sequence[Result]) -> str:
@@ -131,17 +123,18 @@ def claims(results: Sequence[Result]) -> str:
 
 
 def _beats(results: Sequence[Result], group: Sequence[Result], task: str) -> str:
-    sizes = dict.fromkeys(r.cell.settings["per_class"] for r in group)
-    ahead = known = 0
-    for n in sizes:
-        ours = mean_se(accuracies([r for r in group if r.cell.settings["per_class"] == n]))
-        rivals = [r for r in results if (r.cell.method, r.cell.variant) == ("mtl", task)]
-        theirs = mean_se(accuracies([r for r in rivals if r.cell.settings["per_class"] == n]))
-        if ours and theirs:
-            known, ahead = known + 1, ahead + (ours[0] > theirs[0])
-    return f"mean accuracy above the multi-task baseline at {ahead} of {known} N"
+    rivals = [r for r in results if (r.cell.method, r.cell.variant) == ("mtl", task)]
+    ahead = []
+    for n in dict.fromkeys(r.cell.settings["per_class"] for r in group):
+        ours, theirs = (
+            mean_of(accuracies([r for r in some if r.cell.settings["per_class"] == n]))
+            for some in (group, rivals)
+        )
+        if ours is not None and theirs is not None:
+            ahead.append(ours > theirs)
+    return f"mean accuracy above the multi-task baseline at {sum(ahead)} of {len(ahead)} N"
 
 
-TABLE1 = Item(
+ITEM = Item(
     "Digit and rotation prediction by images per class, the descriptor learned.", grid, write, run=run
 )

@@ -8,15 +8,13 @@ long: it has seen as many views of each kind as they have of theirs.
 
 from collections.abc import Sequence
 
-from papers.cell import Cell, Result
-from papers.hyperinvariances.extractors import pretrained
-from papers.hyperinvariances.natural import natural
+from papers.catalog import Item
+from papers.hyperinvariances.downstream import adapted, chosen, natural, result
+from papers.hyperinvariances.pretraining import CONTRASTIVE, CORNERS, NATURAL_TASKS, pretrained
 from papers.hyperinvariances.published import TABLE_2
-from papers.hyperinvariances.run import result
-from papers.hyperinvariances.settings import CONTRASTIVE, CORNERS, NATURAL_TASKS
 from papers.hyperinvariances.table1 import descriptor
-from papers.item import Item
-from papers.markdown import grouped, mean_se, spread, table
+from papers.markdown import grouped, mean_of, spread, table
+from papers.results import Cell, Result
 
 SINGLE = ("simclr", "ventral", "dorsal")
 EQUAL = tuple(f"{name}/equal" for name in SINGLE)
@@ -32,7 +30,6 @@ COMPARED = {
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed."""
     cells = []
     for seed in seeds:
         for method in ROWS:
@@ -50,41 +47,29 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 def run(cell: Cell, device: str = "cpu") -> Result:
     """Adapt one extractor to one task."""
-    from augury.methods.hyper.adapt import adapt
-
     pretrain = cell.settings["pretrain"]
     extractor, card = pretrained(pretrain, cell.seed)
     data = natural(cell.settings["task"], pretrain["side"], cell.seed)
-    corner = pretrain.get("corner")
-    if corner is not None:
-        found = adapt(extractor, data, descriptor=corner, folds=0, device=device).adaptation
+    if (corner := pretrain.get("corner")) is not None:
+        found = adapted(extractor, data, device, descriptor=corner)
         return result(cell, found, pretraining=card.seconds)
-    criterion = "loss" if cell.method == "hyper/loss" else "evidence"
-    found = adapt(extractor, data, criterion=criterion, folds=0, device=device).adaptation
-    rounded = [float(round(v)) for v in found.descriptor.values()]
-    binary = adapt(extractor, data, descriptor=rounded, folds=0, device=device).adaptation
-    return result(cell, found, pretraining=card.seconds, binary=binary.score, binary_i=rounded)
+    found, rounded = chosen(extractor, data, device, "loss" if cell.method == "hyper/loss" else "evidence")
+    i = list(rounded.descriptor.values())
+    return result(cell, found, pretraining=card.seconds, binary=rounded.score, binary_i=i)
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's."""
     groups = grouped(results, lambda c: (c.variant, c.method))
     rows = []
     for (task, method), group in groups.items():
         paper, kind = TABLE_2.get(task, {}), method.partition("/")[0]
-        chosen = f"{paper['i']}, {paper['binary']}" if kind == "hyper" else "-"
-        binary = spread([r.extra.get("binary") for r in group], 1, 100)
-        ours = [spread([r.extra["score"] for r in group], 1, 100), binary]
-        i = descriptor(group) if kind == "hyper" else "-"
-        cost = spread([r.extra["pretraining"] for r in group], 0)
         rows.append([
-            task,
-            method,
-            i,
-            *ours,
-            chosen,
+            *(task, method, descriptor(group) if kind == "hyper" else "-"),
+            spread([r.extra["score"] for r in group], 1, 100),
+            spread([r.extra.get("binary") for r in group], 1, 100),
+            f"{paper['i']}, {paper['binary']}" if kind == "hyper" else "-",
             str(paper[kind]),
-            cost,
+            spread([r.extra["pretraining"] for r in group], 0),
             spread([r.invariance.seconds for r in group], 1),
         ])
     p = results[0].cell.settings["pretrain"]
@@ -111,8 +96,8 @@ def claims(results: Sequence[Result]) -> str:
     lines = []
     for task in dict.fromkeys(r.cell.variant for r in results):
         groups = grouped([r for r in results if r.cell.variant == task], lambda c: (c.method,))
-        scores = {name: mean_se([r.extra["score"] for r in group]) for (name,), group in groups.items()}
-        known = {name: 100 * score[0] for name, score in scores.items() if score}
+        means = {name: mean_of([r.extra["score"] for r in group]) for (name,), group in groups.items()}
+        known = {name: 100 * mean for name, mean in means.items() if mean is not None}
         for equal, (ours, rivals) in COMPARED.items():
             there = [name for name in rivals if name in known]
             if ours in known and there:
@@ -124,4 +109,4 @@ def claims(results: Sequence[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-TABLE2 = Item("One contrastive extractor for recognition and for landmarks.", grid, write, run=run)
+ITEM = Item("One contrastive extractor for recognition and for landmarks.", grid, write, run=run)

@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 
-from papers.cell import Cell, Result
+from papers.catalog import Item
+from papers.hyperinvariances.downstream import run
 from papers.hyperinvariances.published import TABLES_1_AND_3
-from papers.hyperinvariances.run import run
 from papers.hyperinvariances.table1 import grid as table1_grid
-from papers.item import Item
 from papers.markdown import accuracies, grouped, spread, table
+from papers.results import Cell, Result
 
 METHODS = ("evidence", "loss", "mtl")
+BOUND = {"risk": "risk", "complexity": "2XB/sqrt(n)", "choice": "choice", "total": "bound"}
+"""Terms of the bound and their sum, and what the columns are called."""
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return those runs of Table 1 that Table 3 shows."""
     return [cell for cell in table1_grid(scale, seeds) if cell.method in METHODS]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return training and test accuracy, ours beside the paper's, and the bound with its terms."""
     rows = []
     for key, group in grouped(results, lambda c: (c.variant, str(c.settings["per_class"]), c.method)).items():
         paper = TABLES_1_AND_3.get((key[0], int(key[1])))
@@ -26,25 +26,10 @@ def write(results: Sequence[Result]) -> str:
         if paper and key[2] != "evidence":
             pair = (paper.train_mtl, paper.mtl) if key[2] == "mtl" else (paper.train, paper.continuous)
             theirs = [f"{value:.1f}" for value in pair]
-        terms = [
-            spread([r.extra["bound"][name] for r in group], 2) for name in ("risk", "complexity", "choice")
-        ]
-        total = spread([r.extra["bound"]["total"] for r in group], 2)
+        terms = [spread([r.extra["bound"][name] for r in group], 2) for name in BOUND]
         train = spread([r.extra["train"] for r in group], 1, 100)
-        rows.append([*key, train, theirs[0], spread(accuracies(group), 1, 100), theirs[1], *terms, total])
-    head = [
-        "task",
-        "N",
-        "method",
-        "train, %",
-        "paper",
-        "test, %",
-        "paper",
-        "risk",
-        "2XB/sqrt(n)",
-        "choice",
-        "bound",
-    ]
+        rows.append([*key, train, theirs[0], spread(accuracies(group), 1, 100), theirs[1], *terms])
+    head = ["task", "N", "method", "train, %", "paper", "test, %", "paper", *BOUND.values()]
     return (
         "Accuracy with the continuous descriptor, and the bound on the ramp loss (95 %), whose middle term is that of "
         "the solved head; above 1 it says nothing. A continuous descriptor counts as one of 1001^2, and the multi-task "
@@ -52,4 +37,4 @@ def write(results: Sequence[Result]) -> str:
     )
 
 
-TABLE3 = Item("Training and test accuracy, and the bound.", grid, write, run=run)
+ITEM = Item("Training and test accuracy, and the bound.", grid, write, run=run)

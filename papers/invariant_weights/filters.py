@@ -1,47 +1,53 @@
 """Filter banks: Figure 3 (over training), Figure 4 (affine, by data set) and Figure 6 (CIFAR-10), of the ReLU network.
 
 Each row shows copies of a first-layer filter under transformations of the learned widths: equally spaced ones, or
-random ones. The filters are those that weigh most in the outputs; red is positive, blue negative.
+random ones. The filters are those that weigh most in the outputs; red is positive, blue negative. In a line of results
+a bank is text: a byte for each pixel, compressed.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zlib import compress, decompress
 
-from papers.cell import Cell, Result
-from papers.invariant_weights.banks import LEVELS, pictures, unpack
-from papers.invariant_weights.published import SINGLE
-from papers.invariant_weights.run import GRID, MATCHING, run
-from papers.invariant_weights.settings import cell, row_of
-from papers.invariant_weights.transformations import TABLE2, TABLE3, widths
-from papers.item import Item
-from papers.mosaic import Row, mosaic
+import numpy as np
+from matplotlib.figure import Figure
 
-BANKS = "banks"
-VIEWS = {"quick": 5, "small": 16, "paper": 32}
-"""Equally spaced views in training."""
+from papers.catalog import Grid, Item
+from papers.figures import colours, mosaic
+from papers.invariant_weights.budgets import row_of
+from papers.invariant_weights.training import COPIES, GRID, SHOWN, run
+from papers.invariant_weights.transformations import widths
+from papers.results import Result
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def grid3(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs of Figure 3: a learned rotation from no invariance, on equally spaced views."""
-    settings: dict[str, Any] = {"generators": ["rotation"], "sampling": "grid", "samples": VIEWS[scale]}
-    settings |= {"widths": {"rotation": 5.0}, "settle_window": 0}
-    return [cell(scale, seed, GRID, "rotated", "relu", **settings) for seed in seeds]
+LEVELS = 127
+"""A picture is kept as bytes up to this, relative to the largest value of its bank."""
 
 
-def grid4(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs of Figure 4: the affine ones of Table 2."""
-    return [c for c in TABLE2.grid(scale, seeds) if row_of(c) == "affine"]
+def pack(bank: "Tensor") -> dict[str, Any]:
+    """Return pictures as JSON types."""
+    import torch
+
+    largest = bank.abs().amax((-4, -3, -2, -1), keepdim=True).clamp(min=1e-30)
+    whole = (LEVELS * bank / largest).round().to(torch.int8).contiguous().numpy()
+    return {"shape": list(bank.shape), "bytes": b64encode(compress(whole.tobytes(), 9)).decode()}
 
 
-def grid6(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs of Figure 6: those of Table 3 that learn what was planted."""
-    return [c for c in TABLE3.grid(scale, seeds) if (row_of(c), c.variant) in MATCHING]
+def unpack(packed: dict[str, Any]) -> Any:
+    return np.frombuffer(decompress(b64decode(packed["bytes"])), np.int8).reshape(packed["shape"])
+
+
+def pictures(copies: Any) -> list[Any]:
+    """Return filters [S, C, H, W] as colours: of three channels as they are, otherwise their sum, signed."""
+    shown = np.moveaxis(copies, 1, 3) if copies.shape[1] == 3 else copies.astype(int).sum(1)
+    return [colours(picture, LEVELS) for picture in shown]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return what the banks were made with."""
-    shown = [r for r in results if BANKS in r.extra]
-    units = {", ".join(map(str, r.extra["units"])) for r in shown}
+    units = {", ".join(map(str, r.extra["units"])) for r in results if "banks" in r.extra}
     turned = [r for r in results if row_of(r.cell) == GRID]
     which = "; ".join(sorted(units)) or "-"
     text = f"Pictures of units {which}, first seed. The paper shows pictures without numbers.\n"
@@ -52,26 +58,21 @@ def write(results: Sequence[Result]) -> str:
     return f"{text}\n{widths(results)}" if len(turned) < len(results) else text
 
 
-def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw the banks of every run that kept some."""
-    rows: dict[str, list[Row]] = {}
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
+    """Draw the banks of every run that kept some: a row per snapshot, its filters side by side."""
+    rows: dict[str, list[tuple[str, list[Any]]]] = {}
     for result in results:
-        for name, packed in result.extra.get(BANKS, {}).items():
-            rows.setdefault(name, []).extend(_rows(result, unpack(packed)))
-    return {f"{name}.svg": mosaic(bank, LEVELS) for name, bank in rows.items()}
+        for name, packed in result.extra.get("banks", {}).items():
+            for epoch, filters in zip(result.extra["bank_epochs"], unpack(packed), strict=True):
+                label = f"epoch {epoch}" if row_of(result.cell) == GRID else result.cell.variant
+                rows.setdefault(name, []).append((label, [p for copies in filters for p in pictures(copies)]))
+    columns = [f"{'ab'[unit]}{copy + 1}" for unit in range(SHOWN) for copy in range(COPIES)]
+    titles = {"equal": "equally spaced", "sampled": "random"}
+    about = (
+        "copies 1 to 7 of filters a and b, transformed by the learned widths (red: positive, blue: negative)"
+    )
+    return {name: mosaic(bank, columns, f"{titles[name]} {about}") for name, bank in rows.items()}
 
 
-def _rows(result: Result, bank: Any) -> list[Row]:
-    """Return a row per snapshot, its filters side by side."""
-    found = []
-    for epoch, filters in zip(result.extra["bank_epochs"], bank, strict=True):
-        label = f"epoch {epoch}" if row_of(result.cell) == GRID else result.cell.variant
-        found.append(Row(label, [p for copies in filters for p in pictures(copies)]))
-    return found
-
-
-FIGURE3 = Item("Filters of the ReLU network over training on fully rotated MNIST.", grid3, write, draw, run)
-FIGURE4 = Item(
-    f"Filters of the affine model after training on MNIST: {', '.join(SINGLE)}.", grid4, write, draw, run
-)
-FIGURE6 = Item("Filters of the ReLU network after training on CIFAR-10.", grid6, write, draw, run)
+def filters_item(what: str, grid: Grid) -> Item:
+    return Item(what, grid, write, draw, run)

@@ -75,9 +75,9 @@ def _parse(text: str, variants: tuple[str, ...]) -> Scores:
     for line in text.strip().split("\n"):
         row, *words = line.split()
         numbers = list(map(float, words))
-        accuracies, bounds = numbers[: len(variants)], numbers[len(variants) :]
-        for k, variant in enumerate(variants):
-            found[row, variant] = accuracies[k], bounds[k] if bounds else None
+        bounds: list[float | None] = [*numbers[len(variants) :]] or [None] * len(variants)
+        for variant, accuracy, bound in zip(variants, numbers, bounds, strict=False):
+            found[row, variant] = accuracy, bound
     return found
 
 

@@ -30,24 +30,15 @@ CHUNK = 1000
 class Sgpr:
     """A fitted baseline."""
 
-    predictions: Float[Tensor, "M C"]
-    """Mean of every f_c at the test inputs."""
-    bound: float
-    """Titsias' bound over all training data, in nats."""
-    bounds: list[float]
-    """The same before every step."""
+    predictions: Float[Tensor, "M C"]  # mean of every f_c at the test inputs
+    bound: float  # over all training data, in nats
+    bounds: list[float]  # the same before every step
     length_scale: float
-    """l, in units of the inputs."""
     variance: float
-    """s^2."""
     noise: float
-    """sigma^2."""
-    mean: Float[Tensor, " C"]
-    """m_c."""
-    inducing: Float[Tensor, "u D"]
-    """Where the inducing inputs ended."""
-    seconds: float
-    """Time for all of it, without loading gpytorch."""
+    mean: Float[Tensor, " C"]  # m_c
+    inducing: Float[Tensor, "u D"]  # where the inducing inputs ended
+    seconds: float  # without loading gpytorch
 
 
 def sgpr(
@@ -61,7 +52,7 @@ def sgpr(
     rate: float = 0.05,
 ) -> Sgpr:
     """Fit the baseline, and predict."""
-    gpytorch_or_say()  # importing takes seconds, which are not training
+    import_gpytorch()  # importing takes seconds, which are not training
     started = time.perf_counter()
     x, x_test = x.flatten(1), x_test.flatten(1)
     start = torch.randperm(len(x), generator=rng, device=rng.device)[:inducing]
@@ -84,7 +75,7 @@ class _Model(nn.Module):
 
     def __init__(self, x: Float[Tensor, "N D"], targets: Float[Tensor, "N C"], inducing: Tensor) -> None:
         super().__init__()
-        gpytorch = gpytorch_or_say()
+        gpytorch = import_gpytorch()
         self.x, self.targets = x, targets
         self.likelihood = gpytorch.likelihoods.GaussianLikelihood()
         rbf = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
@@ -94,7 +85,7 @@ class _Model(nn.Module):
         self.to(x)
 
     def _covariance(self) -> Any:
-        """Return Q + sigma^2 I; it must be asked for in training mode, or gpytorch corrects its diagonal."""
+        """Return Q + sigma^2 I; in training mode, or gpytorch corrects its diagonal."""
         return self.kernel.train()(self.x).evaluate_kernel().add_diagonal(self.likelihood.noise)
 
     def bound(self) -> Float[Tensor, ""]:
@@ -124,15 +115,15 @@ def typical_distance(x: Float[Tensor, "N D"], most: int = 500) -> float:
     return float(torch.pdist(x[:most]).median()) or 1.0
 
 
-def gpytorch_or_say() -> Any:
-    """Import gpytorch, or say how to get it."""
+def import_gpytorch() -> Any:
+    """Import gpytorch, or raise an error that names the extra."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # what it imports uses torch.jit
             import gpytorch
     except ImportError as error:
         raise InputError(
-            "gpytorch must be installed for the SGPR baseline; it is not. Run: pip install 'augury[gp]'; "
+            "gpytorch must be installed for the SGPR baseline; it is not. In the checkout: pip install -e '.[papers]'; "
             "or leave the baseline out: --only method=... with the other methods."
         ) from error
     return gpytorch

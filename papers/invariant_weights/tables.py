@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from papers.cell import Result
+from papers.invariant_weights.budgets import row_of
 from papers.invariant_weights.published import Scores
-from papers.invariant_weights.settings import row_of
-from papers.markdown import NONE, accuracies, evidences, grouped, mean_se, spread, table
+from papers.markdown import NONE, accuracies, evidences, grouped, spread, table
+from papers.results import Result
 
 WORDS = {
     "sgpr": "SGPR",
@@ -52,12 +52,6 @@ def scores(results: Sequence[Result], variants: Sequence[str], paper: Scores, bo
 def _number(pair: tuple[float, float | None] | None, which: int) -> str:
     value = None if pair is None else pair[which]
     return NONE if value is None else f"{value:.2f}"
-
-
-def mean_of(values: Sequence[float | None]) -> float | None:
-    """Return the mean of what is there."""
-    found = mean_se(values)
-    return None if found is None else found[0]
 
 
 def data_line(results: Sequence[Result]) -> str:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from papers.cell import Result
 from papers.markdown import accuracies, evidences, grouped, mean_se, spread, table
+from papers.results import Result
 
 Key = tuple[str, ...]
 Measure = Callable[[Sequence[Result]], list[float | None]]

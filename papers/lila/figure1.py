@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from papers.cell import Cell, Result
-from papers.item import Item
-from papers.lila.settings import TOY
-from papers.markdown import accuracies, evidences, grouped, seconds, spread, table
-from papers.run import learned, result_of
-from papers.svg import Field, fields
+from matplotlib.figure import Figure
 
-EXTENT = 3.0
-SIDE = {"toy_mlp": 40}
-"""Points on a side of the grid on which the predictive is drawn."""
-PREDICTIVE = "predictive"
+from papers.catalog import Item
+from papers.figures import fields
+from papers.learning import learned, result_of
+from papers.lila.schedules import TOY
+from papers.markdown import grouped, rotation, scores, table
+from papers.results import Cell, Result
+
+EXTENT, SIDE = 3.0, 40
+"""The square that is drawn, and points on a side of it."""
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed."""
     one = {"samples": 1, "samples_eval": 1}
     return [
         Cell("toy", "rotated", "toy_mlp", method, seed, TOY[scale] | (one if method == "plain" else {}))
@@ -33,52 +32,34 @@ def run(cell: Cell, device: str = "cpu") -> Result:
     from papers.lila.predictive import predictive
 
     data, found = learned(cell, device)
-    model = found.model.cpu()
     delta = next(row["delta"] for row in found.metrics if row["epoch"] == found.epoch)
-    side = SIDE[cell.model]
-    axis = (torch.arange(side) + 0.5) * (2 * EXTENT / side) - EXTENT
+    axis = (torch.arange(SIDE) + 0.5) * (2 * EXTENT / SIDE) - EXTENT
     points = torch.cartesian_prod(axis, axis).flip(1)  # row by row from below
-    p = predictive(model, data.x_train, points, delta, found.config.samples_eval, generator(cell.seed))
+    S, rng = found.config.samples_eval, generator(cell.seed)
+    p = predictive(found.model.cpu(), data.x_train, points, delta, S, rng)[:, 1].reshape(SIDE, SIDE)
     shown = torch.cat([data.x_train, data.y_train[:, None]], 1)
-    return result_of(
-        cell,
-        data,
-        found,
-        predictive=[[round(v, 3) for v in row] for row in p[:, 1].reshape(side, side).tolist()],
-        points=[[round(v, 3) for v in point] for point in shown.tolist()],
-    )
+    return result_of(cell, data, found, predictive=rounded(p.tolist()), points=rounded(shown.tolist()))
+
+
+def rounded(rows: list[list[float]]) -> list[list[float]]:
+    """Return numbers with three digits, which is what a picture needs."""
+    return [[round(v, 3) for v in row] for row in rows]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return the learned width, accuracy and evidence."""
-    rows = []
-    for key, group in grouped(results, lambda cell: (cell.variant, cell.method)).items():
-        widths = [r.invariance.widths["rotation"] for r in group]
-        rows.append([
-            *key,
-            f"{spread([w.value for w in widths], 1)} (planted {widths[0].planted:g})",
-            spread(accuracies(group), 2, 100),
-            spread(evidences(group), 3),
-            spread(seconds(group), 0),
-        ])
+    groups = grouped(results, lambda cell: (cell.variant, cell.method))
+    rows = [[*key, rotation(group), *scores(group)] for key, group in groups.items()]
     head = ["variant", "method", "rotation, deg", "test accuracy, %", "log evidence per point", "seconds"]
     return f"The figure shows the first seed; the paper prints no numbers for it.\n\n{table(head, rows)}"
 
 
-def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     """Draw the predictive of the first seed of each variant and method."""
-    groups = grouped([r for r in results if PREDICTIVE in r.extra], lambda cell: (cell.variant, cell.method))
-    panels = [_field(key, group[0]) for key, group in groups.items()]
-    return {"predictive.svg": fields(panels, columns=2)} if panels else {}
+    found = {}
+    for (variant, method), group in grouped(results, lambda cell: (cell.variant, cell.method)).items():
+        extra, width = group[0].extra, group[0].invariance.widths["rotation"].value
+        found[f"{variant}, {method}: ±{width:.0f} deg"] = extra["predictive"], extra["points"]
+    return {"predictive": fields(found, EXTENT)}
 
 
-def _field(key: tuple[str, ...], result: Result) -> Field:
-    width = result.invariance.widths["rotation"]
-    points = [(x, y, int(label)) for x, y, label in result.extra["points"]]
-    title = f"{key[0]}, {key[1]}: +-{width.value:.0f} deg"
-    return Field(title, result.extra[PREDICTIVE], EXTENT, points)
-
-
-FIGURE1 = Item(
-    "Posterior predictive on toy points, without and with learned rotation.", grid, write, draw, run
-)
+ITEM = Item("Posterior predictive on toy points, without and with learned rotation.", grid, write, draw, run)

@@ -5,72 +5,47 @@ where sizes reach down to 312; the largest are the runs of `recovery`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from papers.cell import Cell, Result
-from papers.item import Item
-from papers.lila.settings import METHODS, VARIANTS, digits, settings
+from matplotlib.figure import Figure
+
+from papers.catalog import Item
+from papers.figures import legend, panels
+from papers.learning import digits
+from papers.lila.schedules import METHODS, VARIANTS, cell
 from papers.markdown import accuracies, grouped, mean_se, spread, table
-from papers.svg import Curve, Panel, chart
+from papers.results import Cell, Result
 
-SIZES: dict[str, dict[int, dict[str, Any]]] = {
-    "quick": {20: {}, 40: {}},
-    "small": {
-        312: {"epochs": 180, "evidence_every": 6},
-        1250: {"epochs": 90, "evidence_every": 3},
-        5000: {},
-    },
-    "paper": {
-        1000: {"epochs": 600},
-        5000: {"epochs": 400},
-        10_000: {"epochs": 300},
-        20_000: {"epochs": 250},
-        50_000: {"epochs": 200},
-    },
+SIZES: dict[str, dict[int, int | None]] = {
+    "quick": {20: None, 40: None},
+    "small": {312: 180, 1250: 90, 5000: None},
+    "paper": {1000: 600, 5000: 400, 10_000: 300, 20_000: 250, 50_000: 200},
 }
-"""Training images, and the settings that go with them: fewer images, more passes (the paper's own at `paper`)."""
+"""Training images and epochs: fewer images, more passes (the paper's own at `paper`; None: the schedule's)."""
 SHOWN = {"quick": ("rotated",), "small": ("rotated", "translated", "original"), "paper": VARIANTS}
-TEST_IMAGES = {"quick": 50, "small": 2000, "paper": None}
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed."""
     data = "cifar10" if scale == "paper" else digits(scale)
     model = {"quick": "cnn", "small": "mlp", "paper": "resnet_8_16"}[scale]
-    return [
-        Cell(
-            data,
-            variant,
-            model,
-            method,
-            seed,
-            _settings(scale, data, model, method, n),
-            n,
-            TEST_IMAGES[scale],
-        )
-        for seed in seeds
-        for n in _sizes(scale, data)
-        for variant in SHOWN[scale]
-        for method in METHODS
-    ]
-
-
-def _sizes(scale: str, data: str) -> list[int]:
     shipped = scale == "small" and data == "mnist5k"
-    return [4000 if shipped and n == 5000 else n for n in SIZES[scale]]
-
-
-def _settings(scale: str, data: str, model: str, method: str, n: int) -> dict[str, Any]:
-    chosen = settings(scale, data, model, method)
-    return chosen | {k: v for k, v in SIZES[scale].get(n, {}).items() if k == "epochs" or k in chosen}
+    cells = []
+    for seed in seeds:
+        for n, epochs in SIZES[scale].items():
+            for variant in SHOWN[scale]:
+                for method in METHODS:
+                    images = 4000 if shipped and n == 5000 else n
+                    rarer = scale == "small" and method != "augerino"
+                    own = {"evidence_every": epochs // 30} if epochs and rarer else {}
+                    cells.append(cell(scale, data, variant, model, method, seed, images, epochs, **own))
+    return cells
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return accuracy by size; the paper prints no numbers for its figure."""
     sizes = sorted({r.N for r in results})
-    rows = []
-    for key, group in grouped(results, lambda cell: (cell.variant, cell.method)).items():
-        rows.append([*key, *(spread(accuracies([r for r in group if n == r.N]), 2, 100) for n in sizes)])
+    rows = [
+        [*key, *(spread(accuracies([r for r in group if n == r.N]), 2, 100) for n in sizes)]
+        for key, group in grouped(results, lambda cell: (cell.variant, cell.method)).items()
+    ]
     first = results[0].cell
     return (
         f"Test accuracy in per cent by the number of training images: {first.model} on {first.data}. The paper draws "
@@ -79,18 +54,21 @@ def write(results: Sequence[Result]) -> str:
     )
 
 
-def draw(results: Sequence[Result]) -> Mapping[str, bytes]:
-    """Draw a panel per variant, a curve per method."""
-    panels = []
-    for (variant,), group in grouped(results, lambda cell: (cell.variant,)).items():
-        curves = []
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
+    groups = grouped(results, lambda cell: (cell.variant,))
+    figure, axes = panels(len(groups))
+    for ax, ((variant,), group) in zip(axes, groups.items(), strict=True):
+        sizes = sorted({r.N for r in group})
         for (method,), runs in grouped(group, lambda cell: (cell.method,)).items():
-            sizes = sorted({r.N for r in runs})
-            points = [mean_se(accuracies([r for r in runs if n == r.N])) or (0.0, 0.0) for n in sizes]
-            mean, error = [100 * p[0] for p in points], [100 * p[1] for p in points]
-            curves.append(Curve(method, sizes, mean, error))
-        panels.append(Panel(variant, curves, "training images", "test accuracy, %", log_x=True))
-    return {"efficiency.svg": chart(panels)}
+            found = {n: mean_se(accuracies([r for r in runs if n == r.N])) for n in sizes}
+            points = [(n, 100 * pair[0], 100 * pair[1]) for n, pair in found.items() if pair is not None]
+            x, mean, error = zip(*points, strict=True)
+            ax.errorbar(x, mean, error, marker="o", markersize=3, capsize=2, label=method)
+        ax.set(title=variant, xlabel="training images", ylabel="test accuracy, %", xscale="log")
+        ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
+        ax.minorticks_off()
+    legend(figure)
+    return {"efficiency": figure}
 
 
-FIGURE3 = Item("Test accuracy by the number of training images.", grid, write, draw)
+ITEM = Item("Test accuracy by the number of training images.", grid, write, draw)

@@ -1,6 +1,6 @@
 """The numbers printed in paper A: test accuracy in per cent, with its standard error over three seeds."""
 
-from papers.lila.settings import VARIANTS
+from papers.lila.schedules import VARIANTS
 
 _TABLE_1 = """
 mnist         mlp         plain     93.82 0.10  95.83 0.03  94.15 0.02  97.07 0.06  98.20 0.03
@@ -23,11 +23,10 @@ cifar10       resnet_8_16 lila      79.50 0.62  77.71 0.46  79.21 0.17  76.03 0.
 
 def _parse(text: str) -> dict[tuple[str, str, str, str], tuple[float, float]]:
     found = {}
-    for line in text.split("\n"):
-        data, model, method, *numbers = line.split() or ["", "", ""]
-        pairs = zip(numbers[::2], numbers[1::2], strict=True)
-        for variant, (mean, error) in zip(VARIANTS, pairs, strict=False):
-            found[data, variant, model, method] = float(mean), float(error)
+    for data, model, method, *words in map(str.split, text.strip().splitlines()):
+        numbers = list(map(float, words))
+        for variant, *pair in zip(VARIANTS, numbers[::2], numbers[1::2], strict=True):
+            found[data, variant, model, method] = pair[0], pair[1]
     return found
 
 
@@ -44,5 +43,4 @@ TABLE_2 = {
 
 
 def printed(pair: tuple[float, float] | None) -> str:
-    """Write a published number."""
     return "-" if pair is None else f"{pair[0]:.2f} ± {pair[1]:.2f}"

@@ -6,13 +6,13 @@ comparisons between methods carry over, not the levels.
 
 from collections.abc import Sequence
 
-from papers.cell import Cell, Result
-from papers.item import Item
+from papers.catalog import Item
 from papers.lila.compare import comparison
 from papers.lila.published import TABLE_1, printed
 from papers.lila.recovery import grid as recovery_grid
-from papers.lila.settings import METHODS, VARIANTS, settings
+from papers.lila.schedules import METHODS, VARIANTS, cell
 from papers.markdown import accuracies, evidences, grouped, seconds, spread, table
+from papers.results import Cell, Result
 
 ROWS = {
     "quick": (("mnist5k", "cnn", 40),),
@@ -30,35 +30,22 @@ ROWS = {
     ),
 }
 """Data, network and number of images, by scale."""
-TEST_IMAGES = {"quick": 50, "small": 2000, "paper": None}
 NETWORK_IN_PAPER = {"resnet_8_8": "resnet_8_16"}
-"""Whose printed number stands beside a smaller network's."""
+"""Whose printed number is beside a smaller network's."""
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the runs, seed by seed."""
-    variants = ("rotated",) if scale == "quick" else VARIANTS
     mnist = recovery_grid(scale, seeds) if scale == "small" else []
     return mnist + [
-        Cell(
-            data,
-            variant,
-            model,
-            method,
-            seed,
-            settings(scale, data, model, method),
-            images,
-            TEST_IMAGES[scale],
-        )
+        cell(scale, data, variant, model, method, seed, images)
         for seed in seeds
         for data, model, images in ROWS[scale]
-        for variant in variants
+        for variant in (("rotated",) if scale == "quick" else VARIANTS)
         for method in METHODS
     ]
 
 
 def write(results: Sequence[Result]) -> str:
-    """Return ours beside the paper's, one line per data set, network and method as in the paper."""
     by_row = grouped(results, lambda c: (c.data, c.model, c.method))
     rows = [line for key, group in by_row.items() for line in _lines(key, group)]
     head = ["data", "network", "method", "whose", *VARIANTS, "log evidence per image, original", "seconds"]
@@ -76,9 +63,9 @@ def _lines(key: tuple[str, ...], group: list[Result]) -> list[list[str]]:
     name = "mnist" if data == "mnist5k" else data
     theirs = [TABLE_1.get((name, v, NETWORK_IN_PAPER.get(model, model), method)) for v in VARIANTS]
     return [
-        [*key, "ours", *ours, spread(evidences(at["original"]), 3), spread(seconds(group), 0)],
+        [*key, "ours", *ours, spread(evidences(at["original"]), 3), seconds(group)],
         ["", "", "", "paper", *map(printed, theirs), "-", "-"],
     ]
 
 
-TABLE1 = Item("Test accuracy of LILA, Augerino and the non-invariant network.", grid, write)
+ITEM = Item("Test accuracy of LILA, Augerino and the non-invariant network.", grid, write)

@@ -1,17 +1,8 @@
-"""The policies that are compared, on which data, with which settings. Free of torch.
+"""The policies that are compared, on which data, with which settings, and how one is run. Torch loads inside.
 
 Every training of a row has the same network, images, epochs, batches, optimiser and views per input; every row is
 evaluated with as many views. What differs is who chooses the policy, and how many trainings that takes. The fixed
 policy, the ranges of the random one and the grid were written down before any result was seen.
-
-Run one cell of the comparison. Torch is loaded only here.
-
-A random policy in the manner of TrivialAugment: each view gets one operation, its strength uniform.
-
-    view = g_j(x, eps),   j uniform on the operations (doing nothing is one of them),   eps uniform on [-1, 1]
-
-The operations are the geometric and photometric ones of the usual search spaces, within the ranges that RandAugment
-made customary: turns to 30 degrees, shears to 0.3, shifts to a third of the image, colours to a factor 1.9.
 """
 
 import time
@@ -19,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from papers.cell import ORIGINAL, Cell, Result
-from papers.run import read_data, result_of
+from papers.learning import data_of, result_of
+from papers.results import ORIGINAL, Cell, Result
 
 if TYPE_CHECKING:
     from augury.data.dataset import Dataset
     from augury.methods.learn import Learned
-
 
 SHIFT = 4.0
 """Pixels of the customary padded crop."""
@@ -35,21 +25,18 @@ FIXED = {"flip_x": 50.0, "translate_x": SHIFT, "translate_y": SHIFT}
 
 ROTATIONS, SHIFTS = (0.0, 30.0, 90.0, 180.0), (0.0, SHIFT)
 VALIDATION = 0.2
-"""The grid that a careful person would search, and the share of the training images that it is judged on."""
+"""The grid that a careful person would search, and the share of the training images that decides."""
 
 _NO_EVIDENCE = {"evidence": "none", "samples": 1, "samples_eval": 1}
 
 
 @dataclass(frozen=True)
 class Policy:
-    """One row of the table."""
+    """One row of the table: its method as in `Cell.method`, what it is, and settings of its own."""
 
     method: str
-    """As in `Cell.method`: the algorithm, and after the slash what tells rows apart."""
     what: str
-    """What it is, for a person."""
     settings: Mapping[str, Any]
-    """Settings of `LearnConfig` that are its own."""
 
 
 POLICIES = {
@@ -77,16 +64,12 @@ POLICIES = {
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a comparison is."""
+    """How large a comparison is; a row is data, variant and network; all share the settings."""
 
     rows: tuple[tuple[str, str, str], ...]
-    """Data, variant and network."""
     images: int
-    """Training images."""
     test_images: int
-    """Test images."""
     settings: Mapping[str, Any]
-    """Settings that all rows share."""
 
 
 QUICK = {"epochs": 2, "samples": 2, "samples_eval": 2, "batch": 20, "burn_in": 0}
@@ -111,12 +94,10 @@ EVIDENCE_ONLY = ("burn_in", "evidence_images", "eta_images", "eta_steps")
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the cells of a comparison, seed by seed."""
     size = SCALES[scale]
+    images = size.images, size.test_images
     return [
-        Cell(
-            data, variant, model, policy.method, seed, settings(scale, policy), size.images, size.test_images
-        )
+        Cell(data, variant, model, policy.method, seed, settings(scale, policy), *images)
         for seed in seeds
         for data, variant, model in size.rows
         for policy in POLICIES.values()
@@ -124,7 +105,6 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
 
 
 def settings(scale: str, policy: Policy) -> dict[str, Any]:
-    """Return the settings of one row."""
     own = {**SCALES[scale].settings, **policy.settings}
     bayesian = policy.method in ("lila", "lila/mirror", "plain/prior")
     return {name: value for name, value in own.items() if bayesian or name not in EVIDENCE_ONLY}
@@ -139,14 +119,14 @@ def candidates() -> list[dict[str, float]]:
     ]
 
 
-def run_policy(cell: Cell, device: str = "cpu") -> Result:
+def run(cell: Cell, device: str = "cpu") -> Result:
     """Run one cell from start to end: one training, or all those of a search."""
-    data = read_data(cell.data, cell.variant, cell.subset, cell.test_images, cell.seed)
+    data = data_of(cell)
     started = time.process_time()
-    learned, search = (
-        _search(cell, data, device) if cell.method == "augmented/grid" else (None, {"trainings": 1})
-    )
-    learned = learned or _learn(cell, data, device)
+    if cell.method == "augmented/grid":
+        learned, search = _search(cell, data, device)
+    else:
+        learned, search = _learn(cell, data, device), {"trainings": 1}
     return result_of(cell, data, learned, cpu_seconds=time.process_time() - started, **search)
 
 
@@ -164,7 +144,7 @@ def _learn(cell: Cell, data: "Dataset", device: str, **changed: Any) -> "Learned
 
 def _search(cell: Cell, data: "Dataset", device: str) -> "tuple[Learned, dict[str, Any]]":
     """Train every candidate on a part of the images, choose by the rest, train the chosen one on all of them."""
-    part = _validation_split(data, cell.seed)
+    part = validation_split(data, cell.seed)
     tried: list[dict[str, Any]] = []
     for widths in candidates():
         accuracy = _candidate(cell, part, widths, device).invariance.test_accuracy
@@ -180,7 +160,8 @@ def _candidate(cell: Cell, data: "Dataset", widths: dict[str, float], device: st
     return _learn(cell, data, device, generators=("rotation", "translation"), widths=widths)
 
 
-def _validation_split(data: "Dataset", seed: int) -> "Dataset":
+def validation_split(data: "Dataset", seed: int) -> "Dataset":
+    """Return data whose test set is a part of the training images."""
     from augury.data.split import split
 
     train, held_out = split(data.y_train.numpy(), test_fraction=VALIDATION, seed=seed)

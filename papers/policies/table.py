@@ -1,14 +1,13 @@
-"""The comparison as a table in Markdown."""
+"""The comparison of policies, a section for each data set: accuracy, trainings, processor time, widths."""
 
 from collections.abc import Sequence
 
-from papers.cell import Result
+from papers.catalog import Item
 from papers.markdown import accuracies, spread, table
-from papers.policies.policies import POLICIES
-from papers.provenance import settings_table
+from papers.policies.policies import POLICIES, SCALES, grid, run
+from papers.results import Result
 
-INTRODUCTION = """# Who should choose the augmentation?
-
+INTRODUCTION = """\
 The same network, images, epochs, batches and views per input in every training; the same number of views per input
 at test time (a policy without transformations has one view, which is what any number of equal ones would give).
 *Trainings* counts all that a policy needs until its last network is there; *CPU seconds* is the processor time of all
@@ -18,23 +17,17 @@ result was seen.
 """
 
 
-def write(results: Sequence[Result], command: str) -> str:
-    """Return the whole page."""
+def write(results: Sequence[Result]) -> str:
     parts = [INTRODUCTION]
-    places = dict.fromkeys((r.cell.data, r.cell.variant, r.cell.model) for r in results)
-    for place in places:
+    for place in dict.fromkeys((r.cell.data, r.cell.variant, r.cell.model) for r in results):
         here = [r for r in results if (r.cell.data, r.cell.variant, r.cell.model) == place]
-        parts.append(_section(place, here))
-    return "\n".join([*parts, _footer(results, command)])
-
-
-def _section(place: tuple[str, str, str], results: Sequence[Result]) -> str:
-    data, variant, model = place
-    first = results[0]
-    head = ["policy", "what", "test accuracy, %", "trainings", "CPU seconds", "widths"]
-    rows = [_row(name, [r for r in results if r.cell.method == POLICIES[name].method]) for name in POLICIES]
-    images = f"{first.N:,} training images, {first.cell.test_images:,} test images"
-    return f"## {data}, {variant}: {model}, {images}\n\n{table(head, [row for row in rows if row])}"
+        images = f"{here[0].N:,} training images, {here[0].cell.test_images:,} test images"
+        rows = [_row(name, [r for r in here if r.cell.method == POLICIES[name].method]) for name in POLICIES]
+        head = ["policy", "what", "test accuracy, %", "trainings", "CPU seconds", "widths"]
+        title = f"### {place[0]}, {place[1]}: {place[2]}, {images}"
+        parts.append(f"{title}\n\n{table(head, [row for row in rows if row])}")
+    trainings, total = (sum(r.extra[name] for r in results) for name in ("trainings", "cpu_seconds"))
+    return "\n".join([*parts, f"{trainings} trainings, {total:,.0f} CPU seconds in all.\n"])
 
 
 def _row(name: str, results: Sequence[Result]) -> list[str]:
@@ -46,16 +39,12 @@ def _row(name: str, results: Sequence[Result]) -> list[str]:
         spread(accuracies(results), 1, 100),
         str(max(r.extra["trainings"] for r in results)),
         spread([r.extra["cpu_seconds"] for r in results], 0),
-        _widths(results),
+        "; ".join(dict.fromkeys(map(_widths, results))) or "-",
     ]
 
 
-def _widths(results: Sequence[Result]) -> str:
-    """Return the widths of every seed that moved anything, in their units."""
-    return "; ".join(dict.fromkeys(_of_one(r) for r in results)) or "-"
-
-
-def _of_one(result: Result) -> str:
+def _widths(result: Result) -> str:
+    """Return the widths that move anything, in their units."""
     shown = []
     for name, w in result.invariance.widths.items():
         still = 1.0 if w.unit == "factor" else 0.0
@@ -65,15 +54,10 @@ def _of_one(result: Result) -> str:
     return ", ".join(shown) or "none"
 
 
-def _footer(results: Sequence[Result], command: str) -> str:
-    seeds = sorted({r.cell.seed for r in results})
-    total = sum(r.extra["cpu_seconds"] for r in results)
-    trainings = sum(r.extra["trainings"] for r in results)
-    m = results[0].machine
-    machine = f"{m['cores']} cores, {m['memory_gb']} GB, {m['threads']} threads per run, torch {m['torch']}"
-    return (
-        f"- Command: `{command}`\n"
-        f"- Seeds: {', '.join(map(str, seeds))}; {trainings} trainings, {total:,.0f} CPU seconds in all.\n"
-        f"- Machine: {machine}.\n\n"
-        f"Settings that are not defaults:\n\n{settings_table(results)}"
-    )
+ITEM = Item(
+    "Who should choose the augmentation? Ways to choose a policy on real data, at equal budgets.",
+    grid,
+    write,
+    run=run,
+    scales=tuple(SCALES),
+)

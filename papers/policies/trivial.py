@@ -1,6 +1,13 @@
-"""."""
+r"""A random policy like TrivialAugment: each view gets one operation, its strength uniform.
+
+    view = g_j(x, eps),   j uniform on the operations (doing nothing is one of them),   eps uniform on [-1, 1]
+
+The operations are the geometric and photometric ones of the usual search spaces, within the ranges of RandAugment:
+turns to 30 degrees, shears to 0.3, shifts to a third of the image, colours to a factor 1.9.
+"""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -12,8 +19,6 @@ from augury.transforms.color import NEED_RGB, Color
 from augury.transforms.compose import Compose
 
 GEOMETRIC = ("translate_x", "translate_y", "rotation", "shear")
-
-
 PHOTOMETRIC = ("brightness", "contrast", "saturation")
 
 
@@ -29,10 +34,10 @@ class OneOf(Compose):
         views = x[:, None].repeat(1, eps.shape[1], *[1] * (x.ndim - 1))
         n = len(self.parts) + 1
         which = ((eps[..., 0] + 1) / 2 * n).long().clamp(0, n - 1)
-        for j, part in enumerate(self._parts()):
+        for j, part in enumerate(self.parts):
             b, s = torch.nonzero(which == j, as_tuple=True)
             if len(b):
-                views[b, s] = part.act(x[b], eps[b, s, 1:, None])[:, 0]
+                views[b, s] = cast(Transform, part).act(x[b], eps[b, s, 1:, None])[:, 0]
         return views
 
 

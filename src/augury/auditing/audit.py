@@ -37,6 +37,7 @@ def audit(
     widths: Mapping[str, float] | None = None,
     drift: Mapping[str, Any] | None = None,
     architecture: str | None = None,
+    trust: bool = False,
     step: Step = lambda what, done, total: None,
     **settings: Any,
 ) -> Audit:
@@ -45,8 +46,8 @@ def audit(
     Parameters
     ----------
     model
-        A module or a function from inputs [B, ...] to logits [B, C]; or where to find one: a run folder, a .pt2
-        program of `torch.export`, a .safetensors file with a named architecture, "package.module:callable".
+        A module or a function from inputs [B, ...] to logits [B, C]; or where to find one: a run folder, a
+        .safetensors file with a named architecture, "package.module:callable"; a .pt2, .pt or .pth with `trust`.
     data
         A tensor of inputs, a `Dataset`, or anything that `augury.data.load.load` reads.
     transforms
@@ -58,8 +59,11 @@ def audit(
         Other data to ask on, by name: {"fashion": "fashion_mnist"}.
     architecture
         Name of the network whose weights a .safetensors file holds.
+    trust
+        Load files that can run code (.pt2, .pt, .pth, TorchScript): whatever their author put into them, with your
+        rights. Default: they are refused.
     step
-        Told how far the audit is.
+        Called with how far the audit is.
     settings
         Any field of `AuditConfig`: images=1000, saliency="integrated_gradients", ...
 
@@ -68,8 +72,8 @@ def audit(
     Audit
         The verdict and its figures: plain data.
     """
-    given: dict[str, Any] = {"widths": widths, "drift": drift, "architecture": architecture, "step": step}
-    return examine(model, data, transforms, **given, **settings).audit
+    given: dict[str, Any] = {"widths": widths, "drift": drift, "architecture": architecture, "trust": trust}
+    return examine(model, data, transforms, step=step, **given, **settings).audit
 
 
 def examine(
@@ -80,6 +84,7 @@ def examine(
     widths: Mapping[str, float] | None = None,
     drift: Mapping[str, Any] | None = None,
     architecture: str | None = None,
+    trust: bool = False,
     step: Step = lambda what, done, total: None,
     **settings: Any,
 ) -> Examined:
@@ -94,7 +99,7 @@ def examine(
     }
     name = str(model) if isinstance(model, str | Path) else getattr(model, "__name__", type(model).__name__)
     if isinstance(model, str | Path):
-        model = load_source(str(model), inputs.x.shape[1:], inputs.n_outputs, architecture)
+        model = load_source(str(model), inputs.x.shape[1:], inputs.n_outputs, architecture, trust=trust)
     orbit = orbit_of(_transform(transforms, widths, model, inputs), inputs.x.shape[1:], config.levels)
     checked = Model(model, inputs.n_outputs)
     with checked.evaluating():

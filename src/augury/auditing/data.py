@@ -1,8 +1,6 @@
-"""What is audited: inputs, with labels where there are some, from any kind of data.
+"""The inputs of an audit, from any kind of data, and corrupted copies of them.
 
-Corrupted copies of a data set: inputs that nobody trained on, for asking whether an invariance survives.
-
-A network that is invariant by its making is so on any input whatsoever; one that has learned it need not be.
+A network that is invariant by construction is so on any input; one that has learned it need not be: hence the copies.
 """
 
 from collections.abc import Callable
@@ -35,7 +33,7 @@ class Inputs:
     regression: bool
     """Whether the outputs are numbers and not logits."""
     n_outputs: int
-    """Outputs that a model of these data has; 1 where nobody knows."""
+    """Outputs that a model of these data has; 1 if unknown."""
     source: str
     """Where they come from."""
 

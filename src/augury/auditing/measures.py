@@ -16,10 +16,8 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.evidence.invariance import distribution_error, gradient_of_largest, logit_error, similarity
 
-Logits = Callable[[Tensor], Tensor]
-"""From inputs [B, ...] to logits [B, C]."""
-ToViews = Callable[[Tensor], Tensor]
-"""From inputs [B, S, ...], each repeated once per view, to their views."""
+Logits = Callable[[Tensor], Tensor]  # from inputs [B, ...] to logits [B, C]
+ToViews = Callable[[Tensor], Tensor]  # from inputs [B, S, ...], each repeated once per view, to their views
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +25,14 @@ class Comparison:
     """The measures of a batch of inputs and their views."""
 
     views: Float[Tensor, "B S ..."]
-    f: Float[Tensor, "B C"]
-    """Logits of the inputs."""
-    f_g: Float[Tensor, "B S C"]
-    """Logits of the views."""
-    LI: Float[Tensor, "B S"]
-    """Logit invariance errors."""
-    DI: Float[Tensor, "B S"]
-    """Distribution invariance errors."""
-    agree: Bool[Tensor, "B S"]
-    """Whether a view has its input's prediction."""
-    SI: Float[Tensor, "B S"] | None
-    """Saliency invariance similarities; None without gradients."""
-    m: Float[Tensor, "B ..."] | None
-    """Saliency maps of the inputs."""
-    m_g: Float[Tensor, "B S ..."] | None
-    """Saliency maps of the views, in the frame of the inputs."""
+    f: Float[Tensor, "B C"]  # logits of the inputs
+    f_g: Float[Tensor, "B S C"]  # logits of the views
+    LI: Float[Tensor, "B S"]  # logit invariance errors
+    DI: Float[Tensor, "B S"]  # distribution invariance errors
+    agree: Bool[Tensor, "B S"]  # whether a view has its input's prediction
+    SI: Float[Tensor, "B S"] | None  # saliency invariance similarities; None without gradients
+    m: Float[Tensor, "B ..."] | None  # saliency maps of the inputs
+    m_g: Float[Tensor, "B S ..."] | None  # saliency maps of the views, in the frame of the inputs
 
 
 def compare(
@@ -110,7 +100,6 @@ def check_method(method: str) -> None:
 def captum_map(
     method: str, f: Logits, x: Float[Tensor, "B ..."], target: Int[Tensor, " B"]
 ) -> Float[Tensor, "B ..."]:
-    """Return captum's attribution of chosen logits to the inputs."""
     attribute = _captum(method)(f).attribute
     with torch.enable_grad():
         maps: Tensor = attribute(x.detach().clone().requires_grad_(), target=target)

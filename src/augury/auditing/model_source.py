@@ -1,10 +1,8 @@
-"""Where a model can come from: a run folder, a program, weights of a named architecture, an import path; no pickle.
-
-The model under audit, whatever it is, made one thing: from inputs [B, ...] to finite logits [B, C].
-"""
+"""The model under audit: where it can come from, made one thing, from inputs [B, ...] to finite logits [B, C]."""
 
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,65 +15,79 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from augury.auditing.exported import load_program
 from augury.core.errors import InputError
 from augury.core.rng import generator
+from augury.models.hypernetwork import HyperExtractor
 from augury.models.networks import NETWORKS
 from augury.models.networks import build as build_net
+from augury.records.saved import is_ours
 from augury.training.saved_model import load_model
 
-PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib", ".t7")
-"""Endings of files that hold pickles."""
-
-FORMS = (
-    "a run folder, a .pt2 of torch.export, a .safetensors (with an architecture), or package.module:callable"
-)
+CAN_RUN_CODE = (".pt2", ".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib", ".t7")
+"""Endings of files that can run code when they are loaded: programs of torch.export, TorchScript, pickles."""
+TRUST = "Loading such a file can run any code that its author put into it, with your rights."
+"""What trust means."""
+FORMS = "a run folder, a .safetensors (with an architecture), package.module:callable, or, trusted, a .pt2, .pt or .pth"
 
 
 def load_source(
-    source: str, input_shape: Sequence[int], n_outputs: int, architecture: str | None = None
+    source: str,
+    input_shape: Sequence[int],
+    n_outputs: int,
+    architecture: str | None = None,
+    *,
+    trust: bool = False,
 ) -> Callable[[Any], Any]:
-    """Return the model that a text stands for."""
+    """Return the model that a text names."""
     path = Path(source).expanduser()
     if not path.exists():
         if ":" in source:
             return _imported(source)
         raise InputError(f"a model must be {FORMS}; got '{source}', and there is no such file or folder.")
     if path.is_dir():
-        return load_model(path)
-    if path.suffix == ".pt2":
-        return load_program(path)
+        return _saved(path)
     if path.suffix == ".safetensors":
         return _weights(path, input_shape, n_outputs, architecture)
-    if path.suffix in PICKLES or _looks_pickled(path):
+    if path.suffix not in CAN_RUN_CODE and not _looks_pickled(path):
         raise InputError(
-            f"{path} is a pickle: loading one runs whatever code is in it, so it is refused. The safe way: "
-            f"safetensors.torch.save_file(model.state_dict(), 'model.safetensors') and --architecture NAME, or "
-            f"torch.export.save(torch.export.export(model, (x,)), 'model.pt2'), or package.module:callable."
+            f"a model must be {FORMS}; got '{source}', whose ending '{path.suffix}' is none of these."
         )
-    raise InputError(
-        f"a model must be {FORMS}; got '{source}', whose ending '{path.suffix}' is none of these."
-    )
+    if not trust:
+        raise InputError(
+            f"{path} is refused. {TRUST} If you trust it: --trust (Python: trust=True). The safe ways: a run's folder; "
+            f"safetensors.torch.save_file(model.state_dict(), 'model.safetensors') and --architecture NAME; or "
+            f"package.module:callable, your own code."
+        )
+    return _trusted(path, input_shape, n_outputs, architecture)
 
 
-def _looks_pickled(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(2)[:1] == b"\x80"
+def _saved(path: Path) -> nn.Module:
+    model = load_model(path)
+    if isinstance(model, HyperExtractor):
+        raise InputError(
+            f"{path} holds an extractor, which has no single model to audit: adapt it to a task first "
+            f"(augury adapt {path} DATA --run RUN) and audit that."
+        )
+    return model
 
 
 def _weights(path: Path, shape: Sequence[int], n_outputs: int, architecture: str | None) -> nn.Module:
     try:
         with safe_open(path, framework="pt") as opened:
-            ours = "recipe" in (opened.metadata() or {})
-        if ours and architecture is None:
-            return load_model(path)
-        tensors = load_file(path)
+            ours = is_ours(opened.metadata() or {})
+        tensors = {} if ours and architecture is None else load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} is not a safetensors file, or it is damaged ({error}).") from error
-    if architecture is None:
-        raise InputError(
-            f"{path} holds weights only. Name the network they are of (--architecture): {', '.join(NETWORKS)}."
-        )
+    if architecture is not None:
+        return _filled(path, tensors, shape, n_outputs, architecture)
+    if ours:
+        return _saved(path)
+    raise InputError(
+        f"{path} holds weights only. Name the network they are of (--architecture): {', '.join(NETWORKS)}."
+    )
+
+
+def _filled(path: Path, tensors: Any, shape: Sequence[int], n_outputs: int, architecture: str) -> nn.Module:
     net = build_net(architecture, tuple(shape), n_outputs, generator(0))
     try:
         net.load_state_dict(tensors)
@@ -84,6 +96,54 @@ def _weights(path: Path, shape: Sequence[int], n_outputs: int, architecture: str
             f"the weights in {path} are not those of '{architecture}' for inputs {list(shape)}: {error}"
         ) from error
     return net.eval()
+
+
+def _looks_pickled(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(1) == b"\x80"
+
+
+def _trusted(
+    path: Path, shape: Sequence[int], n_outputs: int, architecture: str | None
+) -> Callable[[Any], Any]:
+    """Load a file that can run code."""
+    try:
+        if path.suffix == ".pt2":
+            return _program(path)
+        with warnings.catch_warnings():  # TorchScript, which torch.load understands too, is deprecated
+            warnings.simplefilter("ignore")
+            found = torch.load(path, map_location="cpu", weights_only=False)
+    except InputError:
+        raise
+    except Exception as error:  # torch raises whatever it meets in a damaged file
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path} is not a model that this torch can read ({reason}).") from error
+    if isinstance(found, Mapping):
+        if architecture is None:
+            raise InputError(f"{path} holds weights only. Name the network they are of (--architecture).")
+        return _filled(path, found, shape, n_outputs, architecture)
+    return _made(found, str(path))
+
+
+def _program(path: Path) -> Callable[[Tensor], Any]:
+    """Return the function that a program of `torch.export` is, for any number of inputs."""
+    program = torch.export.load(path)
+    names = program.graph_signature.user_inputs
+    if len(names) != 1:
+        raise InputError(
+            f"{path} must take one tensor of inputs; it takes {len(names)}. Export a model that does."
+        )
+    node = next(node for node in program.graph.nodes if node.name == names[0])
+    module, size = program.module(), node.meta["val"].shape[0]
+    if not isinstance(size, int):
+        return module
+
+    def in_batches(x: Tensor) -> Any:
+        parts = x.split(size)  # of the one size that it was exported for, the last one filled up
+        filled = [torch.cat([part, part[-1:].expand(size - len(part), *part.shape[1:])]) for part in parts]
+        return torch.cat([module(part) for part in filled])[: len(x)]
+
+    return in_batches
 
 
 def _imported(source: str) -> Callable[[Any], Any]:

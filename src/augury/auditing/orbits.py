@@ -29,16 +29,12 @@ from augury.transforms.finite_groups import CyclicRotation, FiniteGroup, Transla
 class Orbit:
     """The views of one input."""
 
-    transform: Transform
-    """With its widths set."""
-    strengths: tuple[float, ...]
-    """Strength of each view."""
-    unit: str
-    """"deg", "px", ...; "%" of the widths where there are several."""
+    transform: Transform  # with its widths set
+    strengths: tuple[float, ...]  # strength of each view
+    unit: str  # "deg", "px", ...; "%" of the widths where there are several
 
     @property
     def S(self) -> int:
-        """Number of views."""
         return len(self.strengths)
 
     @property
@@ -56,7 +52,6 @@ class Orbit:
         return at.double() / at.sum(0)
 
     def draw(self, B: int, rng: torch.Generator) -> "ViewTransforms":
-        """Draw the transformations of the views of B inputs."""
         if isinstance(self.transform, FiniteGroup):
             return Elements(self.transform, tuple(range(1, self.transform.order)))
         parts = list(self.transform.parts) if isinstance(self.transform, Compose) else [self.transform]
@@ -75,7 +70,6 @@ def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> "ViewTran
 
 
 def orbit_of(transform: Transform, shape: Sequence[int], levels: int = 8) -> Orbit:
-    """Return the views for the audit of a transformation."""
     if levels < 1:
         raise InputError(f"levels must be at least 1; got {levels}. The default is 8.")
     transform = deepcopy(transform).requires_grad_(False)
@@ -126,9 +120,9 @@ class ViewTransforms(ABC):
     def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
         """Transform."""
 
-    @abstractmethod
     def invertible(self) -> "ViewTransforms":
-        """Return the part of the transformations that has an inverse."""
+        """Return the part of the transformations that has an inverse (default: all)."""
+        return self
 
     @abstractmethod
     def inverse(self) -> "ViewTransforms":
@@ -149,9 +143,6 @@ class Elements(ViewTransforms):
     def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
         pairs = zip(x.unbind(1), self.elements, strict=True)
         return torch.stack([self.group.element(view, j) for view, j in pairs], dim=1)
-
-    def invertible(self) -> "Elements":
-        return self
 
     def inverse(self) -> "Elements":
         return Elements(self.group, tuple(self.group.inverse_of(j) for j in self.elements))

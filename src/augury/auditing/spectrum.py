@@ -17,8 +17,7 @@ from augury.auditing.measures import Logits
 from augury.core.rng import generator
 from augury.training.progress import Progress
 
-Linear = Callable[[Tensor], Tensor]
-"""A linear map of every row of a batch."""
+Linear = Callable[[Tensor], Tensor]  # a linear map of every row of a batch
 
 
 def largest_singular_values(
@@ -47,7 +46,6 @@ def _unit(v: Tensor) -> Tensor:
 def jacobian_sigmas(
     model: Logits, x: Float[Tensor, "B ..."], iterations: int = 300, tolerance: float = 1e-5
 ) -> Float[Tensor, " B"]:
-    """Return the largest singular value of d f / d x at every input."""
     with torch.enable_grad():
         x = x.detach().requires_grad_()
         f = model(x)
@@ -69,7 +67,6 @@ def jacobian_sigmas(
 
 
 def weight_sigmas(module: nn.Module) -> dict[str, float]:
-    """Return the largest singular value of every weight matrix."""
 
     def sigma(W: Tensor) -> float:
         start = torch.randn(1, W.shape[0], generator=generator(0)).to(W)

@@ -21,8 +21,7 @@ from augury.auditing.worst import WorstCases
 from augury.core.rng import generator
 from augury.records.results import Measure, Scores
 
-LI, DI, AGREEMENT, SI = range(4)
-"""Index of each measure in the moments."""
+LI, DI, AGREEMENT, SI = range(4)  # index of each measure in the moments
 
 CONSTANT = 1e-13
 """The model is constant if the spread of its logits is below this share of their mean square: float32 rounding."""
@@ -38,14 +37,10 @@ class Auditor:
 
     model: Model
     orbit: Orbit
-    C: int
-    """Outputs of the model."""
-    saliency: str | None
-    """Saliency method; None without gradients."""
-    batch: int
-    """Views in one forward pass."""
-    seed: int
-    """Seed of the directions of the views."""
+    C: int  # outputs of the model
+    saliency: str | None  # saliency method; None without gradients
+    batch: int  # views in one forward pass
+    seed: int  # seed of the directions of the views
     step: Step
 
     def measure(
@@ -101,7 +96,6 @@ class SetStatistics:
 
     @property
     def images(self) -> int:
-        """Number of inputs added."""
         return int(self.by_class.n.sum())
 
     def accuracy(self) -> tuple[float | None, float | None]:
@@ -152,7 +146,6 @@ class Moments:
         self.squares.index_add_(0, group, values.square())
 
     def mean(self, group: int | None = None) -> Tensor:
-        """Return the mean of one group, or of all inputs."""
         n, sums, _ = self._of(group)
         return sums / n
 

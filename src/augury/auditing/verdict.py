@@ -24,8 +24,7 @@ GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = (
 class Verdict:
     """A verdict, the figures behind it, and advice."""
 
-    verdict: str
-    """One of `augury.records.results.AUDIT_VERDICTS`."""
+    verdict: str  # one of `augury.records.results.AUDIT_VERDICTS`
     why: str
     advice: str
 

@@ -1,14 +1,11 @@
-"""The inputs on which a model is least invariant, with their views and saliency maps; only a few are kept.
+"""The inputs on which a model is least invariant: found, shown as one picture, and left in the folder of an audit.
 
-The worst inputs as one picture: the input, its view, and the saliency maps of both in the frame of the input.
+A row of the picture is an input, its view, and the saliency maps of both in the frame of the input: red raises the
+largest logit, blue lowers it, and an invariant model shows the same map twice. The folder gets
 
-Red raises the largest logit, blue lowers it. An invariant model shows the same map twice.
-
-Writes an audit to a folder: the record, and its worst inputs as frames that a page can show.
-
-audit.json          the record `Audit`
-views/worst.json    a `Gallery`, a row for each of the worst inputs: input, view, and the saliency maps of both
-views/worst.png     its pictures
+    audit.json          the record `Audit`
+    views/worst.json    a `Gallery` with such a row for each of the worst inputs
+    views/worst.png     its pictures
 """
 
 import json
@@ -26,9 +23,10 @@ from augury.auditing.measures import Comparison
 from augury.auditing.orbits import Orbit
 from augury.core.errors import InputError
 from augury.core.files import write_text, written_whole
-from augury.records.exhibits import AUDIT, VIEWS, WORST, Gallery
+from augury.records.exhibits import VIEWS, WORST, Gallery
 from augury.records.results import Audit, Worst
 from augury.training.frames import Painter
+from augury.training.run_folder import RunFolder
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +176,7 @@ def leave_audit(folder: Path, seen: Examined) -> None:
     (folder / VIEWS / WORST).unlink(missing_ok=True)
     if gallery is not None:
         write_text(folder / VIEWS / WORST, json.dumps(gallery.to_json(), separators=(",", ":")) + "\n")
-    write_text(folder / AUDIT, seen.audit.dumps())
+    RunFolder(folder).write(seen.audit)
 
 
 def worst_gallery(folder: Path, cases: Sequence[Case]) -> Gallery | None:

@@ -107,8 +107,7 @@ def adapt(
         raise InputError(f"no extractor at {extractor}. Make one: augury amortize DATA --groups ...")
     with interruptible():
         from augury.data.load import load
-        from augury.methods.hyper.adapt import adapt
-        from augury.training.saved_extractor import load_extractor
+        from augury.methods.hyper.adapt import adapt, load_extractor
 
         net = load_extractor(place)  # refused before a long read
         dataset = read_data(load, data, quiet, **reading)

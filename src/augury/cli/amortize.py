@@ -13,17 +13,17 @@ from augury.config.hyper import METHODS, AmortizeConfig
 from augury.core.errors import InputError, choose
 from augury.methods.hyper.groups import GROUPS, OPERATIONS, parse_groups
 from augury.models.networks import ENCODERS
-from augury.training.run_folder import check_run, new_folder
+from augury.training.run_folder import MODEL, check_run, new_folder
 
 if TYPE_CHECKING:
-    from augury.training.saved_extractor import Card
+    from augury.records.saved import SavedModel
 
 HELP = """
 Make one extractor of features that spans many invariances (paper C).
 
 It is pre-trained once, without labels; augury adapt then finds, for each
 new task, how invariant to be to each group, in seconds. The folder gets
-config.json, metrics.jsonl, checkpoint/ and extractor.safetensors.
+config.json, metrics.jsonl, checkpoint/ and model.safetensors.
 
 \b
 augury amortize photos/ --groups rotation,color --size 64
@@ -103,32 +103,35 @@ def amortize(
         from augury.data.load import load
         from augury.data.unlabelled import load_images
         from augury.methods.hyper.amortize import amortize
-        from augury.training.saved_extractor import EXTRACTOR
 
         images = read_data(load if method == "multitask" else load_images, data, quiet, **reading)
-        card = amortize(
+        saved = amortize(
             images, groups, method, out=folder, overwrite=overwrite, resume=resume, callbacks=live_bar(quiet),
             **settings
-        ).card  # fmt: skip
+        ).saved  # fmt: skip
     if json:
-        extractor = str(folder / EXTRACTOR)
-        print_json({"extractor": extractor, **card.to_json(), "skipped": len(images.skipped)})
+        facts = {"encoder": saved.network, "features": saved.n_outputs, **vars(saved.pretraining)}
+        whole = {"extractor": str(folder / MODEL), "groups": list(saved.groups), **facts}
+        print_json({**whole, "skipped": len(images.skipped)})
         return
-    out.print(summary(card))
+    out.print(summary(saved))
     if not quiet:
-        say(f"The extractor is {folder / EXTRACTOR}")
+        say(f"The extractor is {folder / MODEL}")
 
 
-def summary(card: "Card") -> Group:
+def summary(saved: "SavedModel") -> Group:
     """Return what is shown of an extractor."""
+    known = saved.pretraining
+    assert known is not None
     title = "Similarity of an image and its view (cosine of their features)"
     columns = ("group", "transformations", "entry 0", "entry 1", "two images: 0", "1")
     rows = [
-        [name, card.transformations[name]]
+        [name, known.transformations[name]]
         + [f"{found[key]:.2f}" for key in ("at_0", "at_1", "random_at_0", "random_at_1")]
-        for name, found in card.invariance.items()
+        for name, found in known.invariance.items()
     ]
-    facts = f"{card.encoder}, {plural(card.features, 'feature')}, {plural(card.images, 'image')}"
+    facts = f"{saved.network}, {plural(saved.n_outputs, 'feature')}, {plural(known.images, 'image')}"
     return Group(
-        table(title, columns, rows, left=2), f"{facts}, {plural(card.epochs, 'epoch')}, {card.seconds:.0f} s"
+        table(title, columns, rows, left=2),
+        f"{facts}, {plural(known.epochs, 'epoch')}, {known.seconds:.0f} s",
     )

@@ -33,7 +33,7 @@ views/ and report.html, a page that shows all of it, in a folder.
 
 \b
 augury audit runs/a mnist5k -g C4                      a run of augury learn
-augury audit model.pt2 photos/ -g rotation             a torch.export program
+augury audit model.pt2 photos/ -g rotation --trust     a torch.export program
 augury audit w.safetensors mnist -g T3 --architecture mlp5
 augury audit my.models:net mnist -g C4 --drift fashion_mnist
 augury audit runs/a mnist5k -g C4 --fail-above LI=0.5  exit code {BEYOND_LIMIT} beyond it
@@ -43,7 +43,7 @@ Source = Annotated[
     str,
     o.argument(
         "MODEL",
-        "A run folder, a .pt2 of torch.export, a .safetensors with --architecture, or package.module:callable.",
+        "A run folder, a .safetensors with --architecture, package.module:callable; with --trust a .pt2 or .pt.",
     ),
 ]
 Group_ = Annotated[
@@ -72,6 +72,14 @@ Architecture = Annotated[
         f"The network of a .safetensors: {', '.join(NETWORKS)}.",
         o.METHOD,
         complete=NETWORKS,
+    ),
+]
+Trust = Annotated[
+    bool,
+    o.option(
+        "--trust",
+        "Load a .pt2, .pt or .pth, which can run any code that its author put into it, with your rights.",
+        o.METHOD,
     ),
 ]
 Part = Annotated[str | None, o.option("--part", "test or train. Default: test, if there is one.", o.DATA)]
@@ -112,6 +120,7 @@ def audit(
     drift: Drift = None,
     corruptions: Corruptions = True,
     architecture: Architecture = None,
+    trust: Trust = False,
     part: Part = None,
     images: Annotated[int | None, o.images("inputs", "all")] = None,
     levels: Levels = None,
@@ -149,6 +158,7 @@ def audit(
                 widths=how_far,
                 drift=others,
                 architecture=architecture,
+                trust=trust,
                 step=step,
                 **settings,
             )

@@ -27,13 +27,13 @@ def compare(
     """Read the runs and show them."""
     from augury.report.compared import as_object, remarks, tables
     from augury.report.page import check_out, write_report
-    from augury.report.read import read
+    from augury.training.run_folder import read_run
 
     if len(runs) < 2:
         raise InputError(f"compare takes at least two runs; got {len(runs)}. For one there is augury report.")
     if out_file is not None:
         check_out(out_file)
-    found = [read(path) for path in runs]
+    found = [read_run(path) for path in runs]
     if json:
         print_json(as_object(found))
     else:

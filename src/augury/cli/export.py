@@ -9,7 +9,7 @@ from augury.cli import options as o
 from augury.cli.console import note, print_json
 from augury.core.errors import InputError, choose
 from augury.core.files import write_text
-from augury.export.card import policy_of_run, read_run
+from augury.export.card import exportable, policy_of_run
 from augury.export.targets import TARGETS
 
 HELP = f"""
@@ -76,7 +76,7 @@ def export(
 
 
 def _model(run: str, output: Path | None, quiet: bool) -> dict[str, Any]:
-    folder = output or read_run(run).path / TARGETS["torch"].file
+    folder = output or exportable(run).path / TARGETS["torch"].file
     from augury.export.program import export_model
 
     written = export_model(run, folder)

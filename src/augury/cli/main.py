@@ -37,7 +37,8 @@ app = typer.Typer(
 )
 for module in (learn, audit, amortize, adapt, export, report, compare, reproduce, bench, doctor):
     name = module.__name__.rpartition(".")[2]
-    app.command(name, help=module.HELP, epilog=EXIT_CODES)(getattr(module, name))
+    words = getattr(reproduce, "PASS_ON", None) if module in (reproduce, bench) else None
+    app.command(name, help=module.HELP, epilog=EXIT_CODES, context_settings=words)(getattr(module, name))
 app.add_typer(data.app, name="data")
 
 

@@ -63,7 +63,6 @@ class AuditConfig(Record):
 
     @classmethod
     def of(cls, **given: Any) -> "AuditConfig":
-        """Return the defaults with these settings replaced."""
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
         return cls(**given)

@@ -1,7 +1,4 @@
-"""The settings of pre-training: one frozen dataclass, and what differs between its two ways. Free of torch.
-
-The settings of an adaptation. Free of torch, so that the command line can check them at once.
-"""
+"""The settings of `amortize` and `adapt`. Free of torch, so that the command line can check them at once."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -13,7 +10,7 @@ from augury.records.results import Record
 
 METHODS = {
     "contrastive": "HyperSimCLR: two views of an image are alike, other images differ; no labels",
-    "multitask": "labelled tasks with known descriptors; paper C's coloured-rotated digits unless told",
+    "multitask": "labelled tasks with known descriptors; default: paper C's coloured-rotated digits",
 }
 """The ways to pre-train, each in a line."""
 
@@ -75,7 +72,9 @@ class AmortizeConfig(Record):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
         _check("temperature", self.temperature, self.temperature > 0, "above 0")
         if self.batch < 2:
-            raise InputError(f"batch must be at least 2: images are told from one another; got {self.batch}.")
+            raise InputError(
+                f"batch must be at least 2: images are compared with one another; got {self.batch}."
+            )
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "AmortizeConfig":

@@ -21,7 +21,6 @@ class Unit:
 
 
 def scaled(symbol: str, per_eta: float) -> Unit:
-    """Return a unit that is a multiple of eta."""
     return Unit(symbol, lambda eta: eta * per_eta, lambda value: value / per_eta)
 
 

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.curvature.layers import jacobian, trainable
-from augury.curvature.structure import Block, Statistics, Structure
+from augury.curvature.structure import Block, Deltas, Scalar, Statistics, Structure
 from augury.curvature.tape import Gradients, Tape
 
-LARGEST_FULL = 10_000
-"""Largest number of parameters whose full curvature is formed: 800 MB in float64."""
+LARGEST_FULL = 10_000  # largest number of parameters whose full curvature is formed: 800 MB in float64
 
 
 class _PerParameter(Structure):
@@ -46,17 +45,11 @@ class Diag(_PerParameter):
     def decompose(self, totals: Statistics, vectors: bool = True) -> list[Tensor]:
         return [totals[block.name] for block in self.blocks]
 
-    def logdet(
-        self, spectrum: list[Tensor], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> Float[Tensor, ""]:
-        """Return the sum of log(scale * h + delta)."""
+    def logdet(self, spectrum: list[Tensor], delta: Deltas, scale: Scalar) -> Scalar:
         deltas = self.delta_of_blocks(delta)
         return torch.stack([(scale * h + d).log().sum() for h, d in zip(spectrum, deltas, strict=True)]).sum()
 
-    def preconditioner(
-        self, spectrum: list[Tensor], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> dict[str, Tensor]:
-        """Return scale / (scale * h + delta)."""
+    def preconditioner(self, spectrum: list[Tensor], delta: Deltas, scale: Scalar) -> dict[str, Tensor]:
         rows = zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True)
         return {block.name: scale / (scale * h + d) for block, h, d in rows}
 
@@ -75,7 +68,6 @@ class Full(_PerParameter):
         return blocks
 
     def outputs(self, tape: Tape, grads: Gradients) -> Statistics:
-        """Return J^T J of one column."""
         J = torch.cat(self.jacobians(tape, grads), dim=1)
         return {"H": J.mT @ J}
 
@@ -87,16 +79,11 @@ class Full(_PerParameter):
         diagonal = [d.expand(size) for d, size in zip(self.delta_of_blocks(delta), sizes, strict=True)]
         return scale * H + torch.diag(torch.cat(diagonal).to(H))
 
-    def logdet(
-        self, spectrum: Tensor, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> Float[Tensor, ""]:
+    def logdet(self, spectrum: Tensor, delta: Deltas, scale: Scalar) -> Scalar:
         """Return log|scale * H + diag(delta)| by Cholesky."""
         L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
         return 2 * L.diagonal().log().sum()
 
-    def preconditioner(
-        self, spectrum: Tensor, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> dict[str, Tensor]:
-        """Return scale * (scale * H + diag(delta))^-1."""
+    def preconditioner(self, spectrum: Tensor, delta: Deltas, scale: Scalar) -> dict[str, Tensor]:
         L = torch.linalg.cholesky(self._posterior_precision(spectrum, delta, scale))
         return {"H": scale * torch.cholesky_inverse(L)}

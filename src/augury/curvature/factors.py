@@ -21,7 +21,6 @@ STRIPS = 4
 
 
 def gram(rows: Float[Tensor, "groups m d"]) -> Float[Tensor, "groups d d"]:
-    """Return the sum of the rows' outer products."""
     d = rows.shape[2]
     if d < 64 * STRIPS or rows.requires_grad:
         return rows.mT @ rows
@@ -106,16 +105,12 @@ class Factor:
 class OuterSum:
     """A sum of outer products R^T R per group: rows R, or, from as many rows as dimensions on, the matrix."""
 
-    parts: tuple[Float[Tensor, "groups _ d"], ...] = ()
-    """Rows, batch by batch."""
-    summed: Float[Tensor, "groups d d"] | None = None
-    """The sum of earlier rows, once there were too many."""
-    n: float = 0.0
-    """Number of rows, scaled as the matrix is."""
+    parts: tuple[Float[Tensor, "groups _ d"], ...] = ()  # rows, batch by batch
+    summed: Float[Tensor, "groups d d"] | None = None  # the sum of earlier rows, once there were too many
+    n: float = 0.0  # number of rows, scaled as the matrix is
 
     @classmethod
     def of(cls, rows: Float[Tensor, "groups m d"]) -> "OuterSum":
-        """Return the sum of the rows' outer products, kept as rows."""
         return cls((rows,), None, float(rows.shape[1]))
 
     def __add__(self, other: "OuterSum") -> "OuterSum":
@@ -130,7 +125,6 @@ class OuterSum:
         return OuterSum(tuple(p * scale**0.5 for p in self.parts), summed, self.n * scale)
 
     def matrix(self) -> Float[Tensor, "groups d d"]:
-        """Return R^T R."""
         sums = [] if self.summed is None else [self.summed]
         if self.parts:
             sums.append(gram(torch.cat(self.parts, dim=1)))
@@ -174,7 +168,6 @@ class KronBlock:
     n: float = 1.0
 
     def eigenvalues(self) -> Float[Tensor, "groups D O"]:
-        """Return the eigenvalues of the block, a_j b_i / n."""
         if self.A is None:
             return self.G.values[:, None, :]
         return self.A.values[:, :, None] * self.G.values[:, None, :] / self.n

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from augury.curvature.factors import KronBlock, OuterSum
 from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, shared_inputs, trainable
-from augury.curvature.structure import Block, Statistics, Structure
+from augury.curvature.structure import Block, Deltas, Scalar, Statistics, Structure
 from augury.curvature.tape import Gradients, Tape
 
 
@@ -79,15 +79,11 @@ class Kron(Structure):
                 blocks.append(KronBlock(factors[A], factors[f"{block.layer}/G"], totals[A].n))
         return blocks
 
-    def logdet(
-        self, spectrum: list[KronBlock], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> Float[Tensor, ""]:
+    def logdet(self, spectrum: list[KronBlock], delta: Deltas, scale: Scalar) -> Scalar:
         deltas = self.delta_of_blocks(delta)
         return torch.stack([b.logdet(d, scale) for b, d in zip(spectrum, deltas, strict=True)]).sum()
 
-    def preconditioner(
-        self, spectrum: list[KronBlock], delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> dict[str, Tensor]:
+    def preconditioner(self, spectrum: list[KronBlock], delta: Deltas, scale: Scalar) -> dict[str, Tensor]:
         """Return d log|H| / dA and d log|H| / dG for every block."""
         out: dict[str, Tensor] = {}
         for block, kron, d in zip(self.blocks, spectrum, self.delta_of_blocks(delta), strict=True):

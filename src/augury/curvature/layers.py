@@ -138,7 +138,6 @@ def patches(conv: Any, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B P groups
 
 
 def mean_patches(conv: Any, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B groups D"]:
-    """Return the mean of the patches over all positions."""
     # No im2col: entry (c, i) is the mean of channel c over the positions p s + i d, one small matrix product per axis
     # with a selection matrix that holds 1 / P where the kernel falls.
     x = _padded(conv, x)

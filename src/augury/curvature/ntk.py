@@ -29,11 +29,12 @@ from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, sh
 from augury.curvature.structure import PRIORS
 from augury.curvature.tape import Gradients, Tape, covered_layers, record
 
-Root = Callable[[Tensor, Tensor], Tensor]
-"""Outputs f and a combination r of columns [B, C] -> R r [B, C]."""
+Root = Callable[[Tensor, Tensor], Tensor]  # outputs f and a combination r of columns [B, C] -> R r [B, C]
 
-Subset = Int[Tensor, " _"]
-"""Indices of the columns of the root that a group uses."""
+Subset = Int[Tensor, " _"]  # indices of the columns of the root that a group uses
+
+Group = tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]
+"""Averaged outputs of a group of data and, for each subset of columns, the Q_l."""
 
 
 class Precisions:
@@ -63,7 +64,6 @@ class Precisions:
         return torch.stack([torch.stack(same).sum(0) for same in per_precision])
 
     def penalty(self, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
-        """Return theta^T P theta / 2."""
         if len(delta) != len(self.names):
             raise InputError(
                 f"prior='{self.prior}' has {len(self.names)} precisions ({', '.join(self.names)}); got {len(delta)}. "
@@ -81,14 +81,11 @@ class Kernel(ABC):
         self.net, self.precisions = net, precisions
 
     @abstractmethod
-    def group(
-        self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
-    ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
-        """Return the averaged outputs of a group of data and, for each subset of columns, the Q_l."""
+    def group(self, views: Tensor, S: int, root: Root, subsets: Sequence[Subset], graph: bool) -> Group:
+        """Return what a group of data gives: its views [M * S, ...], side by side for each datum."""
 
 
 def unit_columns(subset: Subset, f: Float[Tensor, "M C"]) -> Float[Tensor, "m C"]:
-    """Return the unit vectors that select the columns of a subset."""
     return F.one_hot(subset.to(f.device), f.shape[-1]).to(f)
 
 
@@ -99,7 +96,6 @@ def gram(rows: Float[Tensor, "n ..."], columns: int = 2**17) -> Float[Tensor, "n
 
 
 def log_det(kernel: Float[Tensor, "n n"]) -> Float[Tensor, ""]:
-    """Return log|I + kernel|."""
     eye = torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
     return 2 * torch.linalg.cholesky(eye + kernel).diagonal().log().sum()
 
@@ -136,9 +132,7 @@ class ReducedKernel(Kernel):
         super().__init__(net, precisions)
         self.layers = covered_layers(net)
 
-    def group(
-        self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
-    ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
+    def group(self, views: Tensor, S: int, root: Root, subsets: Sequence[Subset], graph: bool) -> Group:
         tape = record(self.net, views, S, self.layers)
         f = tape.f if graph else tape.f.detach()
         last = int(subsets[-1][-1])
@@ -155,17 +149,15 @@ class ReducedKernel(Kernel):
     def _grams(self, tape: Tape, gradients: list[Gradients]) -> Tensor:
         grams: dict[str, Tensor] = {}
         for name, layer in self.layers.items():
-            of_layer = _kronecker_grams if is_kronecker(layer) else _dense_grams
-            for parameter, Q in of_layer(name, layer, tape, gradients).items():
-                key = f"{name}.{parameter}" if name else parameter
-                if key in self.precisions.index:
-                    grams[key] = Q
-        return self.precisions.sum_by_precision(grams)
-
-
-def _per_group(rows: Float[Tensor, "n groups d"]) -> Float[Tensor, "groups n n"]:
-    rows = rows.transpose(0, 1).double()
-    return rows @ rows.mT
+            if is_kronecker(layer):
+                of_layer = _kronecker_grams(name, layer, tape, gradients)
+            else:
+                columns = [jacobian(layer, tape.pairs(name, column), tape.S) for column in gradients]
+                of_layer = {p: gram(torch.cat([J[p] for J in columns])) for p in columns[0]}
+            grams |= {f"{name}.{p}" if name else p: Q for p, Q in of_layer.items()}
+        return self.precisions.sum_by_precision({
+            k: Q for k, Q in grams.items() if k in self.precisions.index
+        })
 
 
 def _kronecker_grams(
@@ -177,18 +169,12 @@ def _kronecker_grams(
         torch.stack([shared_gradients(layer, g, tape.S, "reduce") for g in column[name]]).sum(0)[:, 0]
         for column in gradients
     ])
-    of_inputs, of_gradients = _per_group(a), _per_group(g)
+    of_inputs, of_gradients = (r.transpose(0, 1).double() @ r.permute(1, 2, 0).double() for r in (a, g))
     m = len(gradients)
     return {"weight": (of_inputs.repeat(1, m, m) * of_gradients).sum(0), "bias": of_gradients.sum(0)}
 
 
-def _dense_grams(name: str, layer: nn.Module, tape: Tape, gradients: list[Gradients]) -> dict[str, Tensor]:
-    columns = [jacobian(layer, tape.pairs(name, column), tape.S) for column in gradients]
-    return {p: gram(torch.cat([J[p] for J in columns])) for p in columns[0]}
-
-
-LARGEST_JACOBIAN = 2**30
-"""Largest number of entries in the Jacobian of a group: 4 GB in float32."""
+LARGEST_JACOBIAN = 2**30  # largest number of entries in the Jacobian of a group: 4 GB in float32
 
 
 class ExactKernel(Kernel):
@@ -203,9 +189,7 @@ class ExactKernel(Kernel):
         super().__init__(net, precisions)
         self.chunk = chunk
 
-    def group(
-        self, views: Float[Tensor, "R ..."], S: int, root: Root, subsets: Sequence[Subset], graph: bool
-    ) -> tuple[Float[Tensor, "M C"], list[Float[Tensor, "L _ _"]]]:
+    def group(self, views: Tensor, S: int, root: Root, subsets: Sequence[Subset], graph: bool) -> Group:
         views = views.unflatten(0, (-1, S))
         rows = len(views) * max(len(subset) for subset in subsets)
         P = sum(p.numel() for p in self.precisions.parameters.values())
@@ -289,12 +273,7 @@ def _normalised(x: Tensor, axes: Sequence[int], eps: float) -> Tensor:
 
 
 def _layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    cudnn_enable: bool = True,
+    input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> Tensor:
     out = _normalised(input, range(-len(normalized_shape), 0), eps)
     out = out if weight is None else out * weight
@@ -303,10 +282,10 @@ def _layer_norm(
 
 def _instance_norm(
     input: Tensor,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,

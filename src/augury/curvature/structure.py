@@ -26,8 +26,9 @@ from augury.curvature.tape import Gradients, Tape
 PRIORS = ("scalar", "layer", "tensor")
 """One prior precision for all, one per layer, or one per parameter tensor."""
 
-Statistics = dict[str, Any]
-"""By name, what can be added and scaled: tensors, or matrices kept as `OuterSum`."""
+Deltas = Float[Tensor, " L"]
+Scalar = Float[Tensor, ""]
+Statistics = dict[str, Any]  # by name, what can be added and scaled: tensors, or matrices kept as `OuterSum`
 
 
 @dataclass(frozen=True)
@@ -67,20 +68,15 @@ class Structure(ABC):
         """Return what makes the log-determinant a closed form; without vectors, the preconditioner is not available."""
 
     @abstractmethod
-    def logdet(
-        self, spectrum: Any, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> Float[Tensor, ""]:
+    def logdet(self, spectrum: Any, delta: Deltas, scale: Scalar) -> Scalar:
         """Return log|scale * GGN + delta|, differentiable in delta and scale."""
 
     @abstractmethod
-    def preconditioner(
-        self, spectrum: Any, delta: Float[Tensor, " L"], scale: Float[Tensor, ""]
-    ) -> dict[str, Tensor]:
+    def preconditioner(self, spectrum: Any, delta: Deltas, scale: Scalar) -> dict[str, Tensor]:
         """Return d log|H| / dT for every statistic T."""
 
     @property
     def n_delta(self) -> int:
-        """Number of prior precisions."""
         return len(self.delta_names)
 
     @property
@@ -91,8 +87,7 @@ class Structure(ABC):
     def _owner(self, block: Block) -> str:
         return {"scalar": "all", "layer": block.layer, "tensor": block.name}[self.prior]
 
-    def delta_of_blocks(self, delta: Float[Tensor, " L"]) -> list[Float[Tensor, ""]]:
-        """Return the prior precision of each block."""
+    def delta_of_blocks(self, delta: Deltas) -> list[Scalar]:
         if len(delta) != self.n_delta:
             raise InputError(
                 f"prior='{self.prior}' has {self.n_delta} precisions for this network; got {len(delta)}. "
@@ -101,7 +96,7 @@ class Structure(ABC):
         index = {name: k for k, name in enumerate(self.delta_names)}
         return [delta[index[self._owner(block)]] for block in self.blocks]
 
-    def log_prior(self, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
+    def log_prior(self, delta: Deltas) -> Scalar:
         """Return log p(theta) without its 2 pi: that of the Laplace determinant cancels it."""
         terms = []
         for block, d in zip(self.blocks, self.delta_of_blocks(delta), strict=True):
@@ -111,11 +106,10 @@ class Structure(ABC):
 
 
 def added(total: Statistics, part: Statistics) -> Statistics:
-    """Return the sum of statistics, entry by entry."""
     return total | {name: total[name] + T if name in total else T for name, T in part.items()}
 
 
-def inner(statistics: Statistics, preconditioner: dict[str, Tensor]) -> Float[Tensor, ""]:
+def inner(statistics: Statistics, preconditioner: dict[str, Tensor]) -> Scalar:
     """Return the inner product of statistics with their part of the preconditioner."""
     total = next(iter(preconditioner.values())).new_zeros(())
     for name, T in statistics.items():

@@ -6,8 +6,10 @@ the copies share the weights exactly as the positions of a convolution do.
 Gradients in the outputs z come from `torch.autograd.grad`: no weight gradient is ever formed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -16,8 +18,7 @@ from torch import Tensor, nn
 from augury.core.errors import InputError, choose
 from augury.curvature.layers import LAYERS, is_covered, trainable
 
-Gradients = dict[str, list[Tensor]]
-"""Gradients of <column, f> in the outputs of every call, by layer."""
+Gradients = dict[str, list[Tensor]]  # gradients of <column, f> in the outputs of every call, by layer
 
 
 @dataclass
@@ -26,8 +27,7 @@ class Call:
 
     a: Tensor
     z: Tensor
-    version: int
-    """Version counter of z when the layer returned it; a later in-place operation raises it."""
+    version: int  # version counter of z when the layer returned it; a later in-place operation raises it
 
 
 @dataclass
@@ -38,8 +38,7 @@ class Tape:
     S: int
     layers: dict[str, nn.Module]
     calls: dict[str, list[Call]] = field(default_factory=dict)
-    f: Tensor = field(default_factory=lambda: torch.empty(0))
-    """The outputs averaged over the copies [B, C]."""
+    f: Tensor = field(default_factory=lambda: torch.empty(0))  # the outputs averaged over the copies [B, C]
 
     def gradients(self, column: Float[Tensor, "B C"], create_graph: bool, retain: bool) -> Gradients:
         """Return the gradient of <column, f> in every layer's outputs."""
@@ -136,27 +135,28 @@ def _run(net: nn.Module, rows: Tensor, S: int, layers: dict[str, nn.Module], pro
     def hook(name: str) -> Callable[..., Tensor | None]:
         return lambda _, inputs, named, z: keep(name, (*inputs, *named.values())[0], z)
 
-    handles = [layer.register_forward_hook(hook(n), with_kwargs=True) for n, layer in layers.items()]
-    try:
+    with _hooked({layer: hook(name) for name, layer in layers.items()}):
         out = net(rows)
+    tape.f = out.unflatten(0, (tape.B, S)).mean(1)
+    return tape
+
+
+@contextmanager
+def _hooked(hooks: Mapping[nn.Module, Callable[..., Any]]) -> Iterator[None]:
+    handles = [module.register_forward_hook(hook, with_kwargs=True) for module, hook in hooks.items()]
+    try:
+        yield
     finally:
         for handle in handles:
             handle.remove()
-    tape.f = out.unflatten(0, (tape.B, S)).mean(1)
-    return tape
 
 
 def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
     """Return the name of the covered layer that is called last in a forward pass."""
     order: list[str] = []
     found = {name: module for name, module in net.named_modules() if trainable(module) and is_covered(module)}
-    handles = [m.register_forward_hook(lambda *_, name=n: order.append(name)) for n, m in found.items()]
-    try:
-        with torch.no_grad():
-            net(rows)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with torch.no_grad(), _hooked({m: lambda *_, name=n: order.append(name) for n, m in found.items()}):
+        net(rows)
     if not order:
         raise InputError("the network calls no covered layer, so it has no last layer to be Bayesian about.")
     return order[-1]
@@ -167,13 +167,11 @@ def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
 # three, S = 20: within a tenth of the fastest from 500 rows for paper A's MLP (3 thousand activations a row), 400 for
 # its CNN (12 thousand) and 200 for its ResNet-8 (94 thousand), nearly flat from there on. So the rule bounds the
 # memory, no more.
-ACTIVATIONS = 2**24
-"""Largest number of activations in one pass: 64 MB in float32."""
+ACTIVATIONS = 2**24  # largest number of activations in one pass: 64 MB in float32
 MAX_ROWS = 2000
 
 
 def rows_per_pass(net: nn.Module, x: Float[Tensor, "R ..."]) -> int:
-    """Return a good number of rows for one pass with a graph."""
     return max(1, min(MAX_ROWS, ACTIVATIONS // max(1, activations(net, x))))
 
 
@@ -181,19 +179,17 @@ def activations(net: nn.Module, x: Float[Tensor, "R ..."]) -> int:
     """Return how many numbers the modules without children return for one row."""
     counts: list[int] = []
 
-    def count(module: nn.Module, inputs: object, output: object) -> None:
+    def count(module: nn.Module, inputs: object, named: object, output: object) -> None:
         if isinstance(output, Tensor):
             counts.append(output.numel())
 
     modes = {module: module.training for module in net.modules()}
-    handles = [m.register_forward_hook(count) for m in modes if next(m.children(), None) is None]
+    leaves = {module: count for module in modes if next(module.children(), None) is None}
     try:
         net.eval()
-        with torch.no_grad():
+        with torch.no_grad(), _hooked(leaves):
             net(x[:1])
     finally:
-        for handle in handles:
-            handle.remove()
         for module, training in modes.items():
             module.training = training
     return sum(counts)

@@ -1,27 +1,54 @@
-"""numpy arrays, torch tensors or nested lists that the user already holds.
+"""Arrays that the user already holds, and `.npz` files of them: pairs, tables of named arrays, data frames.
 
-numpy's `.npz` files: `x_train, y_train, x_test, y_test`, or `x, y` to be split. Nothing is unpickled.
-
-From arrays as people keep them to float32 tensors in the library's layout.
-
-- Unsigned bytes are divided by 255 and 16-bit values by 65,535; other integers must lie in 0 to 255 and are divided
-  by 255. Floats stay as they are, unless all of them are whole numbers up to 255: those are bytes that somebody cast.
-- Images come as [N, H, W], [N, H, W, C] or [N, C, H, W] and leave as [N, C, H, W]. The channels are last if the last
-  axis is 1, 3 or 4 long and the second is not.
+A table names its arrays `x_train, y_train, x_test, y_test`, or `x, y` to be split, or as MedMNIST and scikit-learn do.
+Nothing is unpickled.
 """
 
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from augury.core.errors import InputError, choose
-from augury.data.assemble import Options, Part, assemble
-from augury.data.dataset import SHAPES, Dataset
+from augury.core.errors import InputError
+from augury.data.dataset import Dataset
+from augury.data.layout import as_array, infer_kind, moved, scaling, to_inputs
+from augury.data.targets import Options, Part, assemble
+
+NAMES = (
+    ("x_train", "y_train", "x_test", "y_test"),
+    ("train_images", "train_labels", "test_images", "test_labels"),
+    ("x_train", "y_train"),
+    ("images", "target"),
+    ("data", "target"),
+    ("x", "y"),
+    ("images", "labels"),
+)
+"""Names of the arrays of a table, in any case, in the order in which they are looked for."""
+
+CLASS_NAMES = ("classes", "class_names", "target_names")
+"""Optional array of text: the names of the classes."""
+
+LABEL_COLUMNS = ("label", "labels", "y", "target", "targets", "class", "fine_label")
+"""Names of a column (or a field of an example) that holds the labels, in any case, as they are tried."""
+
+
+def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[Part, str]:
+    """Return one part of a data set made of arrays, and the kind of its inputs."""
+    array = as_array(x)
+    kind = infer_kind(array, kind or options.kind)
+    inputs, layout = to_inputs(array, kind), moved(array, kind)[1]
+    if options.size is not None:
+        from augury.data.folder import resized
+
+        if kind != "image":
+            raise InputError(
+                f"size is for images; got size={options.size} for data of kind '{kind}'. Leave it out."
+            )
+        inputs, layout = resized(inputs, options.size), "; ".join(filter(None, (layout, "resized")))
+    return Part(inputs, as_array(y), layout=layout, scaling=scaling(array, kind)), kind
 
 
 def read_arrays(
@@ -29,59 +56,45 @@ def read_arrays(
     options: Options,
     *,
     test: tuple[Any, Any] | None = None,
-    kind: str | None = None,
     class_names: tuple[str, ...] = (),
     source: str = "arrays",
 ) -> Dataset:
     """Make a data set of arrays."""
-    x, y = map(as_array, pair)
-    kind = infer_kind(x, kind)
-    train = Part(to_inputs(x, kind), y)
-    part_test = None
-    if test is not None:
-        x_test, y_test = map(as_array, test)
-        part_test = Part(to_inputs(x_test, kind), y_test)
-    return assemble(train, part_test, options, kind=kind, source=source, class_names=class_names)
+    train, kind = part_of(*pair, options)
+    held_out = None if test is None else part_of(*test, options, kind)[0]
+    return assemble(train, held_out, options, kind=kind, source=source, class_names=class_names)
 
 
-LAYOUTS = (
-    ("x_train", "y_train", "x_test", "y_test"),
-    ("train_images", "train_labels", "test_images", "test_labels"),
-    ("x_train", "y_train"),
-    ("x", "y"),
-)
-"""Names of the arrays, in the order in which they are looked for; the second is that of the MedMNIST files."""
-
-NAMES = ("classes", "class_names")
-"""Optional array of text: the names of the classes."""
-
-
-def read_npz(
-    path: Path,
+def read_table(
+    table: Mapping[str, Any],
     options: Options,
     *,
-    test: Path | None = None,
-    kind: str | None = None,
+    test: Mapping[str, Any] | None = None,
     class_names: tuple[str, ...] = (),
-    source: str | None = None,
+    source: str = "arrays",
 ) -> Dataset:
-    """Read an `.npz` file."""
-    arrays = open_npz(path)
-    layout = _layout(path, arrays)
-    train, held_out = layout[:2], layout[2:]
-    named = next((arrays[key] for key in NAMES if key in arrays), None)
-    if named is not None and not class_names:
-        class_names = tuple(map(str, named.tolist()))
-    pair_test = None
+    """Make a data set of named arrays."""
+    arrays = {str(key).lower(): value for key, value in table.items()}
+    names = _names(arrays, source)
+    if not class_names:
+        named = next((arrays[key] for key in CLASS_NAMES if arrays.get(key) is not None), ())
+        class_names = tuple(map(str, np.asarray(named).ravel().tolist()))
+    pair = arrays[names[0]], arrays[names[1]]
+    held_out = (arrays[names[2]], arrays[names[3]]) if names[2:] else None
     if test is not None:
-        arrays_test = open_npz(test)
-        layout_test = _layout(test, arrays_test)
-        pair_test = arrays_test[layout_test[0]], arrays_test[layout_test[1]]
-    elif held_out:
-        pair_test = arrays[held_out[0]], arrays[held_out[1]]
-    pair = arrays[train[0]], arrays[train[1]]
-    return read_arrays(
-        pair, options, test=pair_test, kind=kind, class_names=class_names, source=source or f"file {path}"
+        others = {str(key).lower(): value for key, value in test.items()}
+        of_test = _names(others, "the test set")
+        held_out = others[of_test[0]], others[of_test[1]]
+    return read_arrays(pair, options, test=held_out, class_names=class_names, source=source)
+
+
+def _names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    for names in NAMES:
+        if all(arrays.get(name) is not None for name in names):
+            return names
+    raise InputError(
+        f"{source} must hold x_train, y_train, x_test, y_test (or x, y); it holds {', '.join(arrays) or 'nothing'}. "
+        f"Save it with np.savez(path, x_train=..., y_train=..., x_test=..., y_test=...), or pass a pair (x, y)."
     )
 
 
@@ -108,99 +121,13 @@ def open_npz(path: Path) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _layout(path: Path, arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
-    for layout in LAYOUTS:
-        if all(key in arrays for key in layout):
-            return layout
-    raise InputError(
-        f"{path} must hold x_train, y_train, x_test, y_test (or x, y); it holds {', '.join(arrays) or 'nothing'}. "
-        f"Save it with np.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)."
-    )
-
-
-CHANNELS = (1, 3, 4)
-"""Lengths by which an axis of channels is recognised: grey, RGB, RGBA."""
-
-
-def as_array(values: Any) -> np.ndarray:
-    """Return a tensor, an array or nested lists as a numpy array of numbers or text."""
-    if isinstance(values, Tensor):
-        return (
-            values
-            .detach()
-            .to("cpu", torch.float32 if values.dtype == torch.bfloat16 else values.dtype)
-            .numpy()
-        )
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
+def frame_pair(frame: Any) -> tuple[Any, Any]:
+    """Return the inputs and the labels of a data frame: a column of labels, all others numbers."""
+    columns = {str(column).lower(): column for column in frame.columns}
+    label = next((columns[name] for name in LABEL_COLUMNS if name in columns), None)
+    if label is None:
         raise InputError(
-            f"examples must all have one shape; got a list of different ones ({error})."
-        ) from error
-    if array.dtype.kind not in "biufUS":
-        raise InputError(
-            f"arrays must hold numbers (or text labels); got dtype {array.dtype}. Nothing is unpickled."
+            f"a data frame must keep its labels in a column named {', '.join(LABEL_COLUMNS)}; it has "
+            f"{', '.join(map(str, frame.columns))}. Pass a pair: (frame[features], frame[labels])."
         )
-    return array
-
-
-def infer_kind(x: np.ndarray, kind: str | None = None) -> str:
-    """Say what the inputs are, from their shape, unless the user said it."""
-    if kind is not None:
-        return choose("kind", kind, SHAPES)
-    if x.ndim == 4:
-        return "image"
-    if x.ndim == 3:
-        if x.shape[-1] == 3:
-            return "points"
-        return "image" if x.dtype == np.uint8 or x.shape[1] == x.shape[2] else "signal"
-    if x.ndim == 2 and x.shape[-1] == 2:
-        return "coordinates"
-    return "features"
-
-
-def to_inputs(x: np.ndarray, kind: str) -> Tensor:
-    """Return inputs as a float32 tensor in the layout of their kind."""
-    if x.dtype.kind not in "biuf":
-        raise InputError(f"inputs must be numbers; got dtype {x.dtype}.")
-    values = np.array(x, dtype=np.float32, order="C")
-    if kind == "image":
-        if divisor := _divisor(x):
-            values /= divisor
-        return torch.from_numpy(np.ascontiguousarray(channels_first(values)))
-    return torch.from_numpy(values)
-
-
-def _divisor(x: np.ndarray) -> float:
-    """Return what to divide pixels by; 0 for nothing."""
-    if x.dtype.kind == "b" or x.size == 0:
-        return 0.0
-    if x.dtype.kind == "f":
-        if _bytes_cast_to_floats(x):
-            raise InputError(
-                f"float pixels must lie in [0, 1] or be standardised; got whole numbers up to {x.max():g}, "
-                f"which look like bytes. Divide by 255, or pass them as uint8."
-            )
-        return 0.0
-    if x.dtype == np.uint16:
-        return 65535.0
-    if x.dtype != np.uint8 and not 0 <= x.min() <= x.max() <= 255:
-        raise InputError(
-            f"integer pixels must lie in 0 to 255 (or be uint16); got {x.dtype} from {x.min()} to {x.max()}. "
-            f"Scale them to floats in [0, 1]."
-        )
-    return 255.0
-
-
-def _bytes_cast_to_floats(x: np.ndarray) -> bool:
-    low, high = x.min(), x.max()  # NaN fails every comparison, and is reported where finiteness is checked
-    return bool(low >= 0 and 16 <= high <= 255 and np.array_equal(x, np.round(x)))
-
-
-def channels_first(x: np.ndarray) -> np.ndarray:
-    """Return images as [N, C, H, W]."""
-    if x.ndim == 3:
-        return x[:, None]
-    if x.ndim == 4 and x.shape[-1] in CHANNELS and x.shape[1] not in CHANNELS:
-        return x.transpose(0, 3, 1, 2)
-    return x
+    return frame[[column for column in frame.columns if column != label]], frame[label]

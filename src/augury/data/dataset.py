@@ -1,10 +1,6 @@
-"""The one record that every reader returns and every method takes.
+"""The one record that every reader returns and every method takes, checked once when it is made."""
 
-What must hold of inputs and targets. Checked once, when a `Dataset` is made.
-
-A seeded split into training and test examples, the same share of every class.
-"""
-
+import math
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field, replace
 
@@ -24,13 +20,8 @@ SHAPES = {
 }
 """The kinds of input, and the shape of N of them."""
 
-
 SMALLEST_IMAGE = 4
 """Pixels along a side below which a rotation or a shift means nothing."""
-
-
-KINDS = tuple(SHAPES)
-"""What an input can be: [C, H, W], [C, T], [P, 3], [2], or any other array."""
 
 TASKS = ("classification", "regression")
 
@@ -51,20 +42,28 @@ class Dataset:
     y_test: Shaped[Tensor, "M ..."]
     """Test labels or targets."""
     kind: str = "image"
-    """One of `KINDS`."""
+    """A key of `SHAPES`."""
     task: str = "classification"
     """One of `TASKS`."""
     class_names: tuple[str, ...] = ()
-    """A name for each class, "0", "1", ... unless told; empty for regression."""
+    """A name for each class. Default: "0", "1", ...; empty for regression."""
     source: str = "arrays"
     """Where the data came from, as a person would say it."""
     planted: Mapping[str, float] = field(default_factory=dict)
     """True widths in their units by generator, where the truth was planted."""
     skipped: tuple[str, ...] = ()
-    """Files that a reader was told to pass over because they could not be read."""
+    """Files that could not be read and were skipped, as asked."""
+    layout: str = ""
+    """What a reader did to the shape: "6 sizes, cropped", "channels were last"."""
+    scaling: str = ""
+    """What a reader did to the values: "scaled to 0..1"."""
+    target_mean: tuple[float, ...] = ()
+    """Mean of the training targets in the user's units, where they were standardised."""
+    target_scale: tuple[float, ...] = ()
+    """Their standard deviation."""
 
     def __post_init__(self) -> None:
-        choose("kind", self.kind, KINDS)
+        choose("kind", self.kind, SHAPES)
         choose("task", self.task, TASKS)
         if len(self.x_train) == 0:
             raise InputError("the training set must hold at least one example; got none.")
@@ -91,11 +90,35 @@ class Dataset:
             )
 
     def __repr__(self) -> str:
-        outputs = (
-            f"{self.n_outputs} classes" if self.task == "classification" else f"{self.n_outputs} targets"
-        )
-        examples = f"{len(self.x_train)} + {len(self.x_test)} of {list(self.input_shape)}"
-        return f"Dataset({self.source}: {examples}, {outputs})"
+        return f"Dataset({self.source}: {self.describe()})"
+
+    def describe(self) -> str:
+        """Return one line that says what was read.
+
+        Returns
+        -------
+        str
+            Such as "48 + 12 images, 3 x 32 x 32 (6 sizes, cropped), 2 classes: cat, dog; scaled to 0..1".
+        """
+        count = f"{len(self.x_train)} + {len(self.x_test)}" if len(self.x_test) else str(len(self.x_train))
+        shape = self.input_shape
+        what = {
+            "image": f"images, {' x '.join(map(str, shape))}",
+            "signal": f"signals, {shape[0]} channel{'s' * (shape[0] > 1)} x {shape[-1]} steps",
+            "points": f"point clouds, {shape[0]} x 3",
+            "coordinates": "points in the plane",
+            "features": f"inputs of {' x '.join(map(str, shape))} numbers",
+        }[self.kind]
+        if self.task == "classification":
+            few = ", ".join(self.class_names[:10]) + (", ..." if self.n_outputs > 10 else "")
+            outputs = f"{self.n_outputs} classes: {few}"
+        else:
+            y = self.to_units(self.y_train)
+            outputs = f"{self.n_outputs} target{'s' * (self.n_outputs > 1)} from {y.min():g} to {y.max():g}"
+        line = f"{count} {what}{f' ({self.layout})' if self.layout else ''}, {outputs}"
+        skipped = f"{len(self.skipped)} files skipped" if self.skipped else ""
+        none = "" if len(self.x_test) else "no test set"
+        return "; ".join(part for part in (line, self.scaling, none, skipped) if part)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -127,6 +150,45 @@ class Dataset:
         keep = torch.randperm(len(self.x_train), generator=generator(seed))[:n]
         return replace(self, x_train=self.x_train[keep], y_train=self.y_train[keep])
 
+    def standardised(self) -> "Dataset":
+        """Return the record with regression targets of mean 0 and standard deviation 1 in training.
+
+        Returns
+        -------
+        Dataset
+            Itself for classification, or if it is standardised already. `to_units` brings outputs back.
+        """
+        if self.task == "classification" or self.target_scale:
+            return self
+        y = self.y_train.double()
+        spread = y.std(0, correction=0)
+        mean, scale = y.mean(0), torch.where(spread > 0, spread, 1.0)
+        parts = {f"y_{p}": ((getattr(self, f"y_{p}") - mean) / scale).float() for p in ("train", "test")}
+        return replace(self, **parts, target_mean=tuple(mean.tolist()), target_scale=tuple(scale.tolist()))
+
+    def to_units(self, outputs: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        """Return targets or predictions of a standardised record in the user's units.
+
+        Parameters
+        ----------
+        outputs
+            Of a network that was trained on the record's targets.
+
+        Returns
+        -------
+        Tensor
+            mean + scale * outputs; the outputs themselves where nothing was standardised.
+        """
+        if not self.target_scale:
+            return outputs
+        mean, scale = (torch.tensor(v, dtype=torch.float64) for v in (self.target_mean, self.target_scale))
+        return (mean.to(outputs.device) + scale.to(outputs.device) * outputs).to(outputs)
+
+    @property
+    def log_scale(self) -> float:
+        """What to subtract from a log-density per example of standardised targets for one in the user's units."""
+        return sum(math.log(scale) for scale in self.target_scale)
+
 
 def check_shape(x: Tensor, kind: str, part: str) -> None:
     """Raise unless the inputs have the shape of their kind."""
@@ -145,7 +207,7 @@ def check_shape(x: Tensor, kind: str, part: str) -> None:
     if kind == "image" and min(shape[-2:]) < SMALLEST_IMAGE:
         raise InputError(
             f"{part}: images must be at least {SMALLEST_IMAGE} pixels on each side; got {shape[-2]} x {shape[-1]}. "
-            f"If the channels come last and are not 1, 3 or 4, move them first: [N, C, H, W]."
+            f"Images are [N, C, H, W]."
         )
 
 

@@ -1,64 +1,113 @@
-"""A folder of images with one sub-folder per class, in any format that Pillow reads.
+"""A folder of images in any format that Pillow reads, sorted into sub-folders by class or listed in a table.
 
-    pets/cat/1.jpg  pets/cat/2.png  pets/dog/1.jpg  ...       split by seed, the same share of every class
-    pets/train/cat/1.jpg  ...  pets/test/dog/9.jpg  ...       or with a test set of its own
+    pets/cat/1.jpg  pets/dog/1.jpg  ...                       split by seed, the same share of every class
+    pets/train/cat/1.jpg  ...  pets/test/dog/9.jpg  ...       train, training; val, valid, validation; test, testing
+    pets/images/cat/1.jpg  ...                                the folder of images inside
+    pets/labels.csv  pets/images/1.jpg  ...                   file and label in each line
 
-Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images; cut at the
-centre to its proportions, then resampled (see `pictures`). If any training image has colour, all get three channels.
-
-Finding and opening image files, and what to do about those that cannot be read.
-
-One picture, of any format and mode that Pillow reads, as float32 [C, H, W] in [0, 1].
-
-- Bytes are divided by 255, 16-bit values (and 32-bit integers, Pillow's older name for them) by 65,535.
-- Transparent pixels are laid over black, which is also what lies outside a warped image. Palettes become colours.
-- A camera's orientation tag is obeyed. Of an animation the first frame is taken.
-- Resizing keeps the proportions: the picture is cut at its centre to the proportions asked for, then resampled
-  bilinearly over the full footprint of each new pixel, so that nothing aliases.
+Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images; cut at
+the centre to its proportions, then resampled bilinearly over the full footprint of each new pixel, so that nothing
+aliases. If any training image has colour, all get three channels. Bytes are divided by 255, 16-bit values (and 32-bit
+integers, Pillow's older name for them) by 65,535. Transparent pixels are laid over black, which is also what lies
+outside a warped image. A camera's orientation tag is obeyed; of an animation the first frame is taken.
 """
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import torch
 from PIL import Image, ImageOps
+from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.files import Progress, silent
-from augury.data.assemble import Options, Part, assemble
+from augury.data.arrays import LABEL_COLUMNS
 from augury.data.dataset import Dataset
+from augury.data.layout import check_bits
+from augury.data.split import named_splits
+from augury.data.targets import Options, Part, assemble
 
 LARGEST = 8 * 2**30
 """Bytes of pixels above which a folder is refused unless resized: it is held in memory."""
 
+FILE_COLUMNS = ("file", "filename", "file_name", "image", "path", "id", "name")
+"""Names of the column of a table that holds the files, in any case."""
 
-def read_folder(
-    folder: Path,
-    options: Options,
-    *,
-    test: Path | None = None,
-    size: tuple[int, int] | None = None,
-    skip_bad: bool = False,
-    progress: Progress = silent,
-) -> Dataset:
+
+def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dataset:
     """Read a folder of images."""
-    inner, inner_test = folder / "train", folder / "test"
-    if test is None and inner.is_dir() and inner_test.is_dir():
-        test = inner_test
-    opener = Opener(skip_bad)
-    files = find_images(inner if inner.is_dir() else folder, opener)
-    colour = any(f.header.colour for f in files)
-    size = size or common_size(f.header for f in files)
-    part = read_images(files, colour, size, opener, progress)
-    part_test = None
+    train, held_out, note = find_parts(folder)
+    test, note = (held_out, note) if test is None else (test, "")
+    opener = Opener(options.skip_bad)
+    files = find_images(train, opener)
+    headers = [file.header for file in files]
+    colour, size = any(h.colour for h in headers), options.size or common_size(headers)
+    part, part_test = _typed(read_images(files, colour, size, opener, options.progress), train), None
+    check_wide(headers, part.x)
     if test is not None:
-        opener = Opener(skip_bad)
-        part_test = read_images(find_images(test, opener), colour, size, opener, progress)
-    return assemble(part, part_test, options, kind="image", source=f"folder {folder}")
+        opener = Opener(options.skip_bad)
+        part_test = read_images(find_images(test, opener), colour, size, opener, options.progress)
+        part_test = _typed(part_test, test)
+    return assemble(part, part_test, options, kind="image", source=f"folder {folder}{note}")
+
+
+def read_unlabelled(folder: Path, options: Options) -> Part:
+    """Read every image below a folder, whatever its sub-folders."""
+    opener = Opener(options.skip_bad)
+    files = _found(folder, "", opener)
+    if not files:
+        raise InputError(
+            f"folder {folder} must hold images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...); "
+            f"it holds none."
+        )
+    headers = [file.header for file in files]
+    colour, size = any(h.colour for h in headers), options.size or common_size(headers)
+    part = read_images(files, colour, size, opener, options.progress)
+    check_wide(headers, part.x)
+    return part
+
+
+def _typed(part: Part, folder: Path) -> Part:
+    """Read the labels of a table as numbers if all of them are."""
+    if find_table(folder) is None:
+        return part
+    for dtype in (np.int64, np.float64):
+        try:
+            return replace(part, y=part.y.astype(dtype))
+        except ValueError:
+            continue
+    return part
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """Return the visible folders in a folder, in order."""
+    return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
+    """Return where training and test images are, and what to say about it."""
+    folders = {path.name: path for path in subfolders(folder)}
+    inner = folders.get("images") or (next(iter(folders.values())) if len(folders) == 1 else None)
+    if inner and subfolders(inner) and all(inner in path.parents for path in image_files(folder)):
+        return find_parts(inner)  # beside it there are notes or annotations at most
+    splits = named_splits(folders)
+    only_splits = bool(splits) and len(splits) == len(folders)
+    # A class may be called "train"; then it holds images, not classes.
+    if not only_splits and not ("train" in splits and subfolders(folders[splits["train"]])):
+        return folder, None, ""
+    if "train" not in splits:
+        raise InputError(
+            f"folder {folder} must hold a folder train beside {' and '.join(splits.values())}; it does not."
+        )
+    validation = splits.get("validation")
+    name = splits.get("test", validation)
+    said = "" if validation is None else f", {validation} {'not used' if 'test' in splits else 'as test set'}"
+    return folders[splits["train"]], None if name is None else folders[name], said
 
 
 @dataclass(frozen=True)
@@ -66,11 +115,12 @@ class Header:
     """What a picture's header says, before its pixels are read."""
 
     height: int
-    """Pixels, as it stands upright."""
     width: int
-    """Pixels, as it stands upright."""
+    """Pixels, with the picture upright."""
     colour: bool
     """Whether it has more than grey."""
+    wide: bool = False
+    """Whether its pixels have 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +128,9 @@ class Found:
     """An image file, its class, and what its header says."""
 
     path: Path
-    """The file."""
     label: str
-    """Name of its class folder."""
+    """Name of its class folder, or what a table says of it."""
     header: Header
-    """Size and colour."""
 
 
 T = TypeVar("T")
@@ -93,9 +141,8 @@ class Opener:
     """Opens image files, and knows what to do about those that cannot be read."""
 
     skip_bad: bool = False
-    """Pass over them and note them, instead of raising."""
+    """Skip and note them, instead of raising."""
     skipped: list[str] = field(default_factory=list)
-    """Those passed over."""
 
     def read(self, path: Path, action: Callable[[Image.Image], T]) -> T | None:
         """Open a file and do something with the picture."""
@@ -107,7 +154,7 @@ class Opener:
                 self.skipped.append(str(path))
                 return None
             raise InputError(
-                f"cannot read image {path}: {error}. Repair or remove it, or pass over such files with "
+                f"cannot read image {path}: {error}. Repair or remove it, or skip such files with "
                 f"skip_bad=True (--skip-bad)."
             ) from error
 
@@ -131,7 +178,24 @@ def read_images(
             x[len(labels)] = torch.from_numpy(pixels)
             labels.append(file.label)
         progress("reading images", i + 1, len(files))
-    return Part(x[: len(labels)], np.array(labels, dtype=np.str_), tuple(opener.skipped))
+    note = sizes_note([file.header for file in files], size)
+    y = np.array(labels, dtype=np.str_)
+    return Part(x[: len(labels)], y, tuple(opener.skipped), note, "scaled to 0..1")
+
+
+def sizes_note(headers: Iterable[Header], size: tuple[int, int] | None) -> str:
+    """Say how images of several sizes were brought to one."""
+    sizes = {(header.height, header.width) for header in headers}
+    if sizes <= {size} or size is None:
+        return ""
+    done = "cropped" if any(h * size[1] != w * size[0] for h, w in sizes) else "resized"
+    return done if len(sizes) == 1 else f"{len(sizes)} sizes, {done}"
+
+
+def check_wide(headers: Iterable[Header], x: Tensor) -> None:
+    """Raise if all pictures have 16 bits of which they use 12 at most."""
+    if len(x) and all(header.wide for header in headers):
+        check_bits(round(65535 * float(x.max())))
 
 
 def image_files(folder: Path) -> Iterator[Path]:
@@ -142,25 +206,67 @@ def image_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def _found(folder: Path, label: str, opener: Opener) -> list[Found]:
+    """Return all readable images below a folder, with one label."""
+    headers = [(path, opener.read(path, read_header)) for path in image_files(folder)]
+    return [Found(path, label, header) for path, header in headers if header is not None]
+
+
 def find_images(folder: Path, opener: Opener) -> list[Found]:
-    """List the images of every class, reading headers only."""
-    classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    if not classes:
-        n = sum(1 for _ in image_files(folder))
-        held = f"{n} images and no sub-folder. Sort them into sub-folders by class." if n else "nothing."
-        raise InputError(
-            f"folder {folder} must hold one sub-folder of images for each class; it holds {held}"
-        )
+    """List the images of every class, or of a table, reading headers only."""
+    table = find_table(folder)
+    if table is not None:
+        return _listed(table, folder, opener)
     found = []
-    for directory in classes:
-        headers = [(path, opener.read(path, read_header)) for path in image_files(directory)]
-        readable = [Found(path, directory.name, header) for path, header in headers if header is not None]
+    for directory in subfolders(folder):
+        readable = _found(directory, directory.name, opener)
         if not readable:
             raise InputError(
                 f"class folder {directory} must hold at least one readable image; it holds none. Remove it, or "
                 f"put images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...) into it."
             )
         found += readable
+    if not found:
+        n = sum(1 for _ in image_files(folder))
+        held = f"{n} images and no sub-folder" if n else "nothing"
+        raise InputError(
+            f"folder {folder} must hold one sub-folder of images for each class; it holds {held}. Sort images into "
+            f"sub-folders by class, or list them in labels.csv (file and label in each line)."
+        )
+    return found
+
+
+def find_table(folder: Path) -> Path | None:
+    """Return the table that lists the images of a folder: labels.csv in it, or beside it if it has no sub-folders."""
+    places = [folder] if subfolders(folder) else [folder, folder.parent]
+    return next((place / "labels.csv" for place in places if (place / "labels.csv").is_file()), None)
+
+
+def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
+    with table.open(newline="", encoding="utf-8-sig") as lines:
+        rows = [row for row in csv.reader(lines) if row]
+    files: dict[str, Path] = {}
+    for path in image_files(folder):
+        for key in (path.stem, path.name, path.relative_to(folder).as_posix(), f"{folder.name}/{path.name}"):
+            files[key] = path
+    titles = [title.strip().lower() for title in rows[0]] if rows else []
+    columns = [next((titles.index(n) for n in c if n in titles), -1) for c in (FILE_COLUMNS, LABEL_COLUMNS)]
+    columns = [0, 1] if len(titles) == 2 and -1 in columns else columns
+    if -1 in columns:
+        raise InputError(
+            f"{table} must have a column of files ({', '.join(FILE_COLUMNS[:3])}, ...) and one of labels "
+            f"({', '.join(LABEL_COLUMNS[:3])}, ...); its first line is {','.join(rows[0]) if rows else 'missing'}."
+        )
+    found = []
+    for row in rows if rows[0][columns[0]].strip() in files else rows[1:]:
+        name, label = (row[k].strip() for k in columns)
+        if name not in files and not opener.skip_bad:
+            raise InputError(
+                f"{table} lists {name}, which is no image in {folder}. Remove the line (or --skip-bad)."
+            )
+        path = files.get(name, folder / name)
+        header = opener.read(path, read_header)
+        found += [] if header is None else [Found(path, label, header)]
     return found
 
 
@@ -177,7 +283,7 @@ def read_header(picture: Image.Image) -> Header:
     width, height = picture.size
     if picture.getexif().get(_ORIENTATION) in _QUARTER_TURNS:
         width, height = height, width
-    return Header(height, width, picture.mode not in GREY_MODES)
+    return Header(height, width, picture.mode not in GREY_MODES, picture.mode in WIDE_MODES)
 
 
 def common_size(headers: Iterable[Header]) -> tuple[int, int]:
@@ -216,4 +322,12 @@ def _planes(picture: Image.Image, colour: bool) -> np.ndarray:
 def _fit(plane: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     picture = Image.fromarray(np.ascontiguousarray(plane))
     fitted = ImageOps.fit(picture, (size[1], size[0]), Image.Resampling.BILINEAR, centering=(0.5, 0.5))
-    return np.asarray(fitted).clip(0, 1)
+    return np.asarray(fitted).clip(plane.min(), plane.max())
+
+
+def resized(x: Tensor, size: tuple[int, int]) -> Tensor:
+    """Bring images [N, C, H, W] to a size as those of a folder are."""
+    if tuple(x.shape[-2:]) == size:
+        return x
+    planes = [_fit(plane, size) for plane in x.flatten(0, 1).numpy()]
+    return torch.from_numpy(np.stack(planes)).view(*x.shape[:2], *size)

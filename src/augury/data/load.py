@@ -1,21 +1,22 @@
-"""One door for all data: a name, a folder of images, an `.npz` file, arrays, a torch data set, or a `Dataset`.
+"""One door for all data: a name, a folder, an `.npz` file, arrays, data frames, torch data sets or a `Dataset`."""
 
-The last step of every reader: inputs and labels as they were read, made into a `Dataset`.
-"""
-
-from collections.abc import Sized
+from collections.abc import Mapping, Sized
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from torch import Tensor
+from torch.utils.data import DataLoader
+
 from augury.core.errors import InputError, choose
 from augury.core.files import Progress, silent
-from augury.data.assemble import Options
-from augury.data.coloured import DESCRIPTORS, coloured_rotated
+from augury.data.arrays import frame_pair, open_npz, read_arrays, read_table
 from augury.data.dataset import SMALLEST_IMAGE, Dataset
 from augury.data.named import NAMED, load_named
-from augury.data.toy import toy
-from augury.data.variants import VARIANTS, plant, variant_names
+from augury.data.split import named_splits
+from augury.data.targets import Options
+from augury.data.variants import DESCRIPTORS, VARIANTS, coloured_rotated, plant, toy, variant_names
 
 COLOURED = "coloured_rotated"
 TOY_VARIANTS = {None: 0.0, "rotated": 180.0, "partially_rotated": 90.0}
@@ -40,61 +41,58 @@ def load(
     Parameters
     ----------
     source
-        A name ("mnist5k", "cifar10", ...), a folder with one sub-folder of images per class, an `.npz` file, a pair
-        (inputs, labels) of arrays or tensors, any map-style torch data set, or a `Dataset`.
+        A name ("mnist5k", ...), a folder of images, an `.npz` file, a pair (inputs, labels), a mapping of arrays or of
+        splits, a data frame with a column of labels, a map-style torch data set or a loader of one, or a `Dataset`.
     variant
-        A truth to plant: "rotated", "partially_rotated", "translated", "scaled", several joined by "+", or
-        "coloured_rotated".
+        A truth to plant: "rotated", "partially_rotated", "translated", "scaled" (joined by "+") or "coloured_rotated".
     subset
         How many training examples to keep, drawn at random.
     test
-        A test set, given in the same way as `source`; None for the source's own, or else a split.
+        A test set, given in the same way as `source`. Default: the source's own, else a split.
     test_fraction
-        Share set aside where there is no test set; the same of every class.
+        Share of every class for the test set, if there is none.
     seed
         Seed of split, subset and variant. Named sets have one split for all seeds.
     skip_bad
-        Whether to pass over images that cannot be read; they are listed in `Dataset.skipped`.
+        Whether to skip images that cannot be read; they are listed in `Dataset.skipped`.
     size
-        Height and width to bring pictures to; the most common size where None.
+        Height and width to bring images to. Default for pictures: the most common size.
     task
-        "classification" or "regression", inferred where None; with "coloured_rotated": "digit", "rotation" or "colour".
+        "classification" or "regression", inferred if None; with "coloured_rotated": "digit", "rotation" or "colour".
     kind
-        "image", "signal", "points", "coordinates" or "features"; inferred from the shape where None.
+        "image", "signal", "points", "coordinates" or "features"; inferred from the shape if None.
     progress
-        Told how far a long read is.
+        Called with what is being read, how much of it is done, and how much there is.
 
     Returns
     -------
     Dataset
         The record.
     """
-    if variant is not None and variant != COLOURED:
-        _check_variant(variant)
-    coloured_task = choose("task", task or "digit", DESCRIPTORS) if variant == COLOURED else None
-    options = Options(None if coloured_task else task, test_fraction, seed)
+    _check_variant(variant)
+    coloured = choose("task", task or "digit", DESCRIPTORS) if variant == COLOURED else ""
+    task = None if coloured else task
+    options = Options(task, test_fraction, seed, kind, checked_size(size), skip_bad, progress)
     if isinstance(source, str) and source == "toy":
         choose("variant of the toy data", variant or "rotated", [v for v in TOY_VARIANTS if v])
         data, variant = toy(TOY_VARIANTS[variant], seed=seed), None
     else:
-        data = read(
-            source, options, test=test, skip_bad=skip_bad, size=_size(size), kind=kind, progress=progress
-        )
-    if subset is not None:
-        data = data.subset(subset, seed)
-    if coloured_task:
-        return coloured_rotated(data, coloured_task, seed)
+        data = read(source, options, test)
+    data = data if subset is None else data.subset(subset, seed)
+    if coloured:
+        return coloured_rotated(data, coloured, seed)
     return data if variant is None else plant(data, variant, seed)
 
 
-def _check_variant(variant: str) -> None:
-    if "+" in variant:
+def _check_variant(variant: str | None) -> None:
+    if variant is not None and "+" in variant:
         variant_names(variant)
-    else:
+    elif variant is not None:
         choose("variant", variant, [*VARIANTS, COLOURED])
 
 
-def _size(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+def checked_size(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return a size as height and width."""
     if size is None:
         return None
     height, width = (size, size) if isinstance(size, int) else size
@@ -105,60 +103,60 @@ def _size(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
     return height, width
 
 
-def read(
-    source: Any,
-    options: Options,
-    *,
-    test: Any = None,
-    skip_bad: bool = False,
-    size: tuple[int, int] | None = None,
-    kind: str | None = None,
-    progress: Progress = silent,
-) -> Dataset:
+def read(source: Any, options: Options, test: Any = None) -> Dataset:
     """Find out what a source is and call its reader."""
     if isinstance(source, str) and source in NAMED:
-        _refuse(test=test, size=size, kind=kind)
+        _refuse(test=test, size=options.size, kind=options.kind)
         return load_named(source, options)
     if isinstance(source, Dataset):
-        _refuse(test=test, size=size, kind=kind, task=options.task)
+        _refuse(test=test, size=options.size, kind=options.kind, task=options.task)
         return source
     if isinstance(source, str | Path):
-        return _read_path(_existing(source), options, test, skip_bad, size, kind, progress)
+        return _read_path(_existing(source), options, None if test is None else _existing(test))
+    source, test = _plain(source), _plain(test)
+    if isinstance(source, Mapping):
+        splits = named_splits(source)
+        if "train" not in splits:
+            return read_table(source, options, test=test)
+        name = splits.get("test") or splits.get("validation")
+        test = source[name] if test is None and name else test
+        return read(source[splits["train"]], options, test)
     if isinstance(source, tuple) and len(source) == 2:
-        from augury.data.arrays import read_arrays
-
-        _refuse(size=size)
-        return read_arrays(source, options, test=test, kind=kind)
+        if all(isinstance(part, tuple) and len(part) == 2 for part in source):  # as Keras gives them
+            source, test = source
+        return read_arrays(source, options, test=test)
+    if isinstance(source, np.ndarray | Tensor):
+        raise InputError(
+            f"data must have labels; got an array of shape {list(source.shape)} alone. Pass a pair: (inputs, labels)."
+        )
     if isinstance(source, Sized) and callable(getattr(source, "__getitem__", None)):
         from augury.data.torch_dataset import read_torch_dataset
 
-        return read_torch_dataset(source, options, test=test, kind=kind, size=size, progress=progress)
+        return read_torch_dataset(source, options, test)
     raise InputError(
-        f"data must be a name, a folder, an .npz file, a pair (inputs, labels), a map-style torch data set or a "
-        f"Dataset; got {type(source).__name__}. An iterable data set has no length: collect it first."
+        f"data must be a name, a folder, an .npz file, a pair (inputs, labels), a mapping of arrays or splits, a data "
+        f"frame, a map-style torch data set or a Dataset; got {type(source).__name__}. An iterable data set has no "
+        f"length: collect it first."
     )
 
 
-def _read_path(
-    path: Path,
-    options: Options,
-    test: Any,
-    skip_bad: bool,
-    size: tuple[int, int] | None,
-    kind: str | None,
-    progress: Progress,
-) -> Dataset:
-    place = None if test is None else _existing(test)
+def _plain(source: Any) -> Any:
+    """Return the data set of a loader, and the inputs and labels of a data frame; anything else as it is."""
+    if isinstance(source, DataLoader):
+        return source.dataset
+    is_frame = hasattr(source, "columns") and hasattr(source, "dtypes")
+    return frame_pair(source) if is_frame else source
+
+
+def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
     if path.is_dir():
         from augury.data.folder import read_folder
 
-        _refuse(kind=None if kind == "image" else kind)
-        return read_folder(path, options, test=place, size=size, skip_bad=skip_bad, progress=progress)
+        _refuse(kind=None if options.kind == "image" else options.kind)
+        return read_folder(path, options, test)
     if path.suffix == ".npz":
-        from augury.data.arrays import read_npz
-
-        _refuse(size=size)
-        return read_npz(path, options, test=place, kind=kind)
+        held_out = None if test is None else open_npz(test)
+        return read_table(open_npz(path), options, test=held_out, source=f"file {path}")
     raise InputError(
         f"a data file must be an .npz; got {path}. Save arrays with np.savez(path, x=..., y=...)."
     )

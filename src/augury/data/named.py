@@ -20,8 +20,8 @@ from augury.core.files import written_whole
 if TYPE_CHECKING:
     import numpy as np
 
-    from augury.data.assemble import Options
     from augury.data.dataset import Dataset
+    from augury.data.targets import Options
 
 DIGITS = tuple("0123456789")
 FASHION = (
@@ -176,19 +176,16 @@ def listing() -> list[Listed]:
 
 def load_named(name: str, options: "Options") -> "Dataset":
     """Return a data set known by name."""
-    from augury.data.arrays import read_arrays, read_npz
+    from augury.data.arrays import open_npz, read_table
 
     entry = NAMED[choose("data set", name, NAMED)]
     if options.task not in (None, entry.task):
         raise InputError(f"the task of data set '{name}' must be '{entry.task}'; got '{options.task}'.")
-    options = replace(options, task=entry.task)
-    if name == "mnist5k":
-        a = mnist5k()
-        pair, test = (a["x_train"], a["y_train"]), (a["x_test"], a["y_test"])
-        return read_arrays(pair, options, test=test, kind="image", class_names=entry.class_names, source=name)
-    path = locate(name)
-    source = f"{name} ({NOTES[path.name]})" if path.name in NOTES else name
-    return read_npz(path, options, kind="image", class_names=entry.class_names, source=source)
+    options = replace(options, task=entry.task, kind="image")
+    path = None if name == "mnist5k" else locate(name)
+    arrays = mnist5k() if path is None else open_npz(path)
+    source = f"{name} ({NOTES[path.name]})" if path and path.name in NOTES else name
+    return read_table(arrays, options, class_names=entry.class_names, source=source)
 
 
 def mnist5k() -> "dict[str, np.ndarray]":
@@ -196,7 +193,7 @@ def mnist5k() -> "dict[str, np.ndarray]":
     import numpy as np
 
     from augury.data.arrays import open_npz
-    from augury.data.recipes import split_arrays
+    from augury.data.split import split_arrays
 
     kept = cache_dir() / "mnist5k.npz"
     try:

@@ -1,4 +1,6 @@
-"""."""
+"""How a data set is split into training and test examples: by seed, or by the usual names of its parts."""
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -27,3 +29,24 @@ def split(
         test.append(shuffled[:n])
         train.append(shuffled[n:])
     return rng.permutation(np.concatenate(train)), rng.permutation(np.concatenate(test))
+
+
+def split_arrays(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+    """Split a named set by class into 80 % and 20 %, the same for all seeds."""
+    train, test = split(y, test_fraction=0.2, seed=0)
+    return {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
+
+
+PARTS = {
+    "train": ("train", "training"),
+    "validation": ("val", "valid", "validation"),
+    "test": ("test", "testing"),
+}
+"""Usual names of the parts of a data set."""
+
+
+def named_splits(names: Iterable[str]) -> dict[str, str]:
+    """Return which of the names stand for "train", "validation" and "test", in any case."""
+    lower = {str(name).lower(): name for name in names}
+    found = {part: next((lower[n] for n in usual if n in lower), None) for part, usual in PARTS.items()}
+    return {part: name for part, name in found.items() if name is not None}

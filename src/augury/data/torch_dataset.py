@@ -14,43 +14,36 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.files import Progress, silent
-from augury.data.arrays import as_array, infer_kind, to_inputs
-from augury.data.assemble import Options, Part, assemble
+from augury.data.arrays import LABEL_COLUMNS, part_of
 from augury.data.dataset import Dataset
-from augury.data.folder import common_size, read_header, to_pixels
+from augury.data.folder import check_wide, common_size, read_header, sizes_note, to_pixels
+from augury.data.layout import as_array
+from augury.data.targets import Options, Part, assemble
 
 INPUT_KEYS = ("image", "img", "pixel_values", "x", "input", "inputs", "audio", "signal", "points")
-LABEL_KEYS = ("label", "labels", "y", "target", "targets", "fine_label", "class")
-"""Under which names dictionaries keep the input and the label, in the order in which they are tried."""
+"""Under which names dictionaries keep the input, in the order in which they are tried."""
 
 
-def read_torch_dataset(
-    data: Any,
-    options: Options,
-    *,
-    test: Any = None,
-    kind: str | None = None,
-    size: tuple[int, int] | None = None,
-    progress: Progress = silent,
-) -> Dataset:
+def read_torch_dataset(data: Any, options: Options, test: Any = None) -> Dataset:
     """Read every example of a map-style data set."""
-    xs, ys, label_key = examples(data, progress)
-    colour = False
-    if isinstance(xs[0], Image.Image):
-        headers = [read_header(x) for x in xs]
-        colour = any(h.colour for h in headers)
-        size, kind = size or common_size(headers), "image"
-    x = _stack(xs, colour, size)
-    kind = infer_kind(x, kind)
-    part = Part(to_inputs(x, kind), _labels(ys))
-    part_test = None
+    xs, ys, label_key = examples(data, options.progress)
+    headers = [read_header(x) for x in xs if isinstance(x, Image.Image)]
+    colour, held_out = any(h.colour for h in headers), None
+    size = options.size or common_size(headers) if headers else None
+
+    def part(xs: list[Any], ys: list[Any], kind: str | None = None) -> tuple[Part, str]:
+        return (
+            _pictures(xs, ys, colour, size) if headers else part_of(_stacked(xs), _labels(ys), options, kind)
+        )
+
+    train, kind = part(xs, ys)
+    if headers:
+        check_wide(headers, train.x)
     if test is not None:
-        xs_test, ys_test, _ = examples(test, progress)
-        part_test = Part(to_inputs(_stack(xs_test, colour, size), kind), _labels(ys_test))
+        held_out, _ = part(*examples(test, options.progress)[:2], kind)
     source = f"{type(data).__module__.split('.')[0]}.{type(data).__name__} of {len(data)}"
-    return assemble(
-        part, part_test, options, kind=kind, source=source, class_names=class_names(data, label_key)
-    )
+    names = class_names(data, label_key)
+    return assemble(train, held_out, options, kind=kind, source=source, class_names=names)
 
 
 def examples(data: Any, progress: Progress = silent) -> tuple[list[Any], list[Any], str]:
@@ -61,7 +54,7 @@ def examples(data: Any, progress: Progress = silent) -> tuple[list[Any], list[An
     for i in range(len(data)):
         example = data[i]
         if isinstance(example, Mapping):
-            input_key, label_key = _key(example, INPUT_KEYS, "input"), _key(example, LABEL_KEYS, "label")
+            input_key, label_key = _key(example, INPUT_KEYS, "input"), _key(example, LABEL_COLUMNS, "label")
             x, y = example[input_key], example[label_key]
         elif isinstance(example, tuple | list) and len(example) >= 2:
             x, y = example[0], example[1]
@@ -85,8 +78,14 @@ def _key(example: Mapping[str, Any], keys: tuple[str, ...], what: str) -> str:
     )
 
 
-def _stack(xs: list[Any], colour: bool, size: tuple[int, int] | None) -> np.ndarray:
-    arrays = [to_pixels(x, colour, size) if isinstance(x, Image.Image) else as_array(x) for x in xs]
+def _pictures(xs: list[Any], ys: list[Any], colour: bool, size: tuple[int, int] | None) -> tuple[Part, str]:
+    pixels = torch.from_numpy(np.stack([to_pixels(x, colour, size) for x in xs]))
+    note = sizes_note(map(read_header, xs), size)
+    return Part(pixels, as_array(_labels(ys)), layout=note, scaling="scaled to 0..1"), "image"
+
+
+def _stacked(xs: list[Any]) -> np.ndarray:
+    arrays = [as_array(x) for x in xs]
     for i, array in enumerate(arrays):
         if array.shape != arrays[0].shape:
             raise InputError(
@@ -96,16 +95,20 @@ def _stack(xs: list[Any], colour: bool, size: tuple[int, int] | None) -> np.ndar
     return np.stack(arrays)
 
 
-def _labels(ys: list[Any]) -> np.ndarray:
-    if isinstance(ys[0], Tensor):
-        return as_array(torch.stack(ys))
-    return as_array(ys)
+def _labels(ys: list[Any]) -> Any:
+    return torch.stack(ys) if isinstance(ys[0], Tensor) else ys
 
 
 def class_names(data: Any, label_key: str) -> tuple[str, ...]:
-    """Return the names of the classes, where the data set tells them."""
-    features = getattr(data, "features", None)
-    if label_key and isinstance(features, Mapping):
-        return tuple(map(str, getattr(features.get(label_key), "names", None) or ()))
-    names = getattr(data, "classes", None)
-    return tuple(map(str, names)) if isinstance(names, tuple | list) else ()
+    """Return the names of the classes, if the data set or the one that it is a subset of has them."""
+    while True:
+        features = getattr(data, "features", None)
+        if label_key and isinstance(features, Mapping):
+            return tuple(map(str, getattr(features.get(label_key), "names", None) or ()))
+        names = getattr(data, "classes", None)
+        if isinstance(names, tuple | list):
+            return tuple(map(str, names))
+        inner = getattr(data, "dataset", None) or next(iter(getattr(data, "datasets", ())), None)
+        if inner is None:
+            return ()
+        data = inner

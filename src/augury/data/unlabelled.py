@@ -1,11 +1,12 @@
-"""Images without labels: for pre-training, where nothing is known of them but their pixels.
+"""Inputs without labels: images for pre-training, and any inputs for an audit.
 
 load_images("imagenette64")     the training images of a named set
 load_images("photos/")          every image below a folder, whatever its sub-folders
 load_images("data.npz")         its training images; arrays and tensors too
+load_inputs(source)             the data set, or inputs alone where there are no labels
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,111 +16,103 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
-from augury.core.files import Progress, silent
 from augury.core.rng import generator
-from augury.data.arrays import as_array, infer_kind, open_npz, to_inputs
+from augury.data.arrays import NAMES, open_npz, part_of
 from augury.data.dataset import Dataset, check_finite, check_shape
-from augury.data.folder import Found, Opener, common_size, image_files, read_header, read_images
-from augury.data.load import load
+from augury.data.folder import find_parts, find_table, read_unlabelled, subfolders
+from augury.data.load import checked_size, load
 from augury.data.named import NAMED
+from augury.data.targets import Options
 
-ARRAYS = ("x_train", "train_images", "x", "images")
-"""Names under which an `.npz` may hold its images, in the order in which they are looked for."""
+ARRAYS = ("x_train", "train_images", "x", "images", "data")
+"""Names under which an `.npz` may hold its inputs, in the order in which they are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
-class Images:
-    """Images and where they came from."""
+class Unlabelled:
+    """Inputs and where they came from."""
 
-    x: Float[Tensor, "N C H W"]
-    """Pixels in [0, 1]."""
+    x: Float[Tensor, "N ..."]
+    kind: str
     source: str
-    """As a person would say it."""
     skipped: tuple[str, ...] = ()
-    """Files passed over because they could not be read."""
+    """Files that could not be read and were skipped."""
+
+
+def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
+    """Return what `load` returns, or the inputs alone of arrays, `.npz` files and folders without labels."""
+    place, how = _place(source), _options(options)
+    if isinstance(source, np.ndarray | Tensor):
+        return _array(source, how, "arrays")
+    if place is not None and place.suffix == ".npz":
+        arrays = open_npz(place)
+        if not any(all(name in arrays for name in names) for names in NAMES):
+            return _array(_named(arrays, place), how, f"file {place}")
+    if place is not None and place.is_dir() and not subfolders(place) and find_table(place) is None:
+        return _folder(place, how)
+    return load(source, **options)
 
 
 def load_images(
-    source: Any,
-    *,
-    variant: str | None = None,
-    subset: int | None = None,
-    size: int | None = None,
-    seed: int = 0,
-    skip_bad: bool = False,
-    progress: Progress = silent,
-) -> Images:
-    """Return images, wherever they come from; labels are not looked at."""
-    images = _read(source, variant, size, seed, skip_bad, progress)
-    check_shape(images.x, "image", "data")
-    check_finite(images.x, "data", "inputs")
+    source: Any, *, variant: str | None = None, subset: int | None = None, seed: int = 0, **options: Any
+) -> Unlabelled:
+    """Return images, wherever they come from, whatever their labels; further options are those of `load`."""
+    place, how = _place(source), _options(options)
+    if place is not None and variant is not None:
+        raise InputError(
+            f"a variant can be planted in a named set only; got variant={variant!r}. Leave it out."
+        )
+    if place is not None and place.is_dir():
+        images = _folder(find_parts(place)[0], how)
+    elif place is not None and place.suffix == ".npz":
+        images = _array(_named(open_npz(place), place), how, f"file {place}")
+    else:
+        found = load_inputs(source, variant=variant, seed=seed, **options)
+        x = found.x_train if isinstance(found, Dataset) else found.x
+        images = Unlabelled(x, found.kind, found.source, found.skipped)
     N = len(images.x)
+    if images.kind != "image":
+        raise InputError(
+            f"pre-training is for images [N, C, H, W]; got data of kind '{images.kind}', {list(images.x.shape)}."
+        )
     if N < 2:
         raise InputError(f"pre-training tells images from one another and needs at least two; got {N}.")
     if subset is None:
         return images
     if not 2 <= subset <= N:
         raise InputError(f"subset must be between 2 and {N} (all); got {subset}.")
-    keep = torch.randperm(N, generator=generator(seed))[:subset]
-    return Images(images.x[keep], images.source, images.skipped)
+    return replace(images, x=images.x[torch.randperm(N, generator=generator(seed))[:subset]])
 
 
-def _read(
-    source: Any, variant: str | None, size: int | None, seed: int, skip_bad: bool, progress: Progress
-) -> Images:
-    place = Path(source).expanduser() if isinstance(source, str | Path) and source not in NAMED else None
-    if place is not None and place.is_dir():
-        _refuse(variant=variant)
-        return _folder(place, size, skip_bad, progress)
-    if place is not None and place.suffix == ".npz" and place.is_file() and variant is None:
-        _refuse(size=size)
-        arrays = open_npz(place)
-        name = next((name for name in ARRAYS if name in arrays), None)
-        if name is None:
-            held = ", ".join(arrays) or "nothing"
-            raise InputError(f"{place} must hold images under one of {', '.join(ARRAYS)}; it holds {held}.")
-        return Images(_pixels(arrays[name]), f"file {place}")
-    if isinstance(source, np.ndarray | Tensor):
-        _refuse(variant=variant, size=size)
-        return Images(_pixels(as_array(source)), "arrays")
-    data = load(source, variant=variant, size=size, seed=seed, skip_bad=skip_bad, progress=progress)
-    return _of(data)
+def _place(source: Any) -> Path | None:
+    """Return the file or folder that a source names, if it is there."""
+    if not isinstance(source, str | Path) or source in NAMED:
+        return None
+    place = Path(source).expanduser()
+    return place if place.exists() else None
 
 
-def _of(data: Dataset) -> Images:
-    if data.kind != "image":
-        raise InputError(f"pre-training is for images [N, C, H, W]; got data of kind '{data.kind}'.")
-    return Images(data.x_train, data.source, data.skipped)
+def _named(arrays: dict[str, np.ndarray], place: Path) -> np.ndarray:
+    name = next((name for name in ARRAYS if name in arrays), None)
+    if name is None:
+        held = ", ".join(arrays) or "nothing"
+        raise InputError(f"{place} must hold inputs under one of {', '.join(ARRAYS)}; it holds {held}.")
+    return arrays[name]
 
 
-def _pixels(array: np.ndarray) -> Tensor:
-    kind = infer_kind(array)
-    if kind != "image":
-        raise InputError(
-            f"pre-training is for images [N, C, H, W]; got an array of shape {list(array.shape)}."
-        )
-    return to_inputs(array, kind)
+def _options(given: dict[str, Any]) -> Options:
+    known = {key: given[key] for key in ("kind", "skip_bad", "progress") if key in given}
+    return Options(size=checked_size(given.get("size")), **known)
 
 
-def _refuse(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} cannot be chosen for this source; got {name}={value!r}. Leave it out.")
+def _array(x: Any, options: Options, source: str) -> Unlabelled:
+    part, kind = part_of(x, np.zeros(0), options)
+    check_shape(part.x, kind, "data")
+    check_finite(part.x, "data", "inputs")
+    return Unlabelled(part.x, kind, source)
 
 
-def _folder(folder: Path, size: int | None, skip_bad: bool, progress: Progress) -> Images:
-    opener = Opener(skip_bad)
-    inner = folder / "train"
-    headers = [
-        (path, opener.read(path, read_header)) for path in image_files(inner if inner.is_dir() else folder)
-    ]
-    files = [Found(path, "", header) for path, header in headers if header is not None]
-    if not files:
-        raise InputError(
-            f"folder {folder} must hold images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...); "
-            f"it holds none."
-        )
-    colour = any(file.header.colour for file in files)
-    shape = (size, size) if size else common_size(file.header for file in files)
-    part = read_images(files, colour, shape, opener, progress)
-    return Images(part.x, f"folder {folder}", part.skipped)
+def _folder(folder: Path, options: Options) -> Unlabelled:
+    part = read_unlabelled(folder, options)
+    check_shape(part.x, "image", "data")
+    return Unlabelled(part.x, "image", f"folder {folder}", part.skipped)

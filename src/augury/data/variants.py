@@ -1,4 +1,6 @@
-"""Data with a planted truth (paper B, appendix D): every image is transformed once, at random, with a fixed seed.
+"""Data with a planted truth: transformed images (paper B, appendix D), coloured digits (paper C), points in the plane.
+
+Every image is transformed once, at random, with a fixed seed; the data set carries the widths that were planted.
 
     rotated            angle ~ U[-180, 180] degrees
     partially_rotated  angle ~ U[-90, 90] degrees
@@ -6,14 +8,25 @@
     scaled             factor exp(s), s ~ U[-log 2, log 2], both axes jointly
 
 Joined by "+" they act one after the other, in the order written ("rotated+translated" rotates, then shifts); the maps
-are multiplied first, so that an image is resampled only once. Training and test images are treated alike. The data set
-that comes back carries the widths that were planted, in a person's units.
+are multiplied first, so that an image is resampled only once: out[n](p) = x[n](T[n] p), bilinear, zero outside, in
+the coordinates of `F.affine_grid(align_corners=False)`, so that a rotation by +90 degrees is `rot90(k=1)`. Maps are
+built in units of half the shorter side, which keeps rotations rigid on images of any aspect.
 
-Affine resampling of whole data sets, once per image: `out[n](p) = x[n](T[n] p)`.
+coloured_rotated: every grey image is rotated by one of seven angles, then put into one of three colour channels, the
+others staying black. Three tasks on the same images, with descriptors (rotation, colour): digit (1, 1), rotation (0,
+1), colour (1, 0).
 
-Bilinear, zero outside, in the coordinates of `F.affine_grid(align_corners=False)` (-1 and 1 are the outer edges, y
-points down), so that T = rotation by +90 degrees is `rot90(k=1)`: counter-clockwise. Maps are built in units of half
-the shorter side, which keeps rotations rigid on images of any aspect.
+toy: the width w says how far a point may be turned, from the middle of its arc, before its label changes (papers A
+and B).
+
+    w = 180         two rings: the label is the radius, every rotation leaves it alone
+    w = 90, 45      180 / w arcs on each of two rings, neighbours of different class, those of the other ring swapped;
+                    each arc is filled to half, so that a margin separates the classes
+    w = 0           a chequerboard of 4 x 4 cells: turning changes labels everywhere
+
+Of orbit-averaged models the evidence is then greatest at w (a test holds this for a Gaussian process), which would
+not be so had points merely been smeared by +-w: with nothing of the other class nearby, a wider average costs
+nothing.
 """
 
 import math
@@ -22,7 +35,7 @@ from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
@@ -143,3 +156,100 @@ def _grid(maps: Tensor, H: int, W: int) -> Tensor:
         columns = maps[:, i, 0, None] * x
         torch.add(rows[:, :, None], columns[:, None, :], out=grid[..., i])
     return grid
+
+
+ANGLES = (-90, -60, -30, 0, 30, 60, 90)
+"""Degrees, counter-clockwise."""
+
+COLOURS = ("red", "green", "blue")
+
+DESCRIPTORS = {"digit": (1, 1), "rotation": (0, 1), "colour": (1, 0)}
+"""The tasks, each with what it should be invariant to: (rotation, colour)."""
+
+
+def coloured_rotated(data: Dataset, task: str = "digit", seed: int = 0) -> Dataset:
+    """Return the coloured and rotated images with the labels of one task."""
+    choose("task", task, DESCRIPTORS)
+    return coloured_rotated_tasks(data, seed)[task]
+
+
+def coloured_rotated_tasks(data: Dataset, seed: int = 0) -> dict[str, Dataset]:
+    """Return the three tasks on the same images, whose pixels they share."""
+    if data.kind != "image" or data.task != "classification" or data.input_shape[0] != 1:
+        raise InputError(
+            f"coloured-rotated digits are made of grey images [N, 1, H, W] with class labels; "
+            f"got {data.kind}s {list(data.input_shape)} for {data.task}. Try mnist5k, mnist or kmnist10k."
+        )
+    x_train, angle_train, colour_train = _draw(data.x_train, generator(seed))
+    x_test, angle_test, colour_test = _draw(data.x_test, spawn(generator(seed)))
+    labels = {
+        "digit": (data.y_train, data.y_test, data.class_names, 90.0),
+        "rotation": (angle_train, angle_test, tuple(f"{a} deg" for a in ANGLES), 0.0),
+        "colour": (colour_train, colour_test, COLOURS, 90.0),
+    }
+    return {
+        task: replace(
+            data,
+            x_train=x_train,
+            x_test=x_test,
+            y_train=y_train,
+            y_test=y_test,
+            class_names=names,
+            source=f"{data.source}, coloured_rotated ({task})",
+            planted={"rotation": width},
+        )
+        for task, (y_train, y_test, names, width) in labels.items()
+    }
+
+
+def _draw(
+    x: Float[Tensor, "N 1 H W"], rng: torch.Generator
+) -> tuple[Float[Tensor, "N 3 H W"], Int[Tensor, " N"], Int[Tensor, " N"]]:
+    """Return the images, and which angle and which colour each got."""
+    N = len(x)
+    # Both from one draw per image, so that the first n images of a set do not depend on how many follow.
+    cell = torch.randint(len(ANGLES) * len(COLOURS), (N,), generator=rng)
+    angle, colour = cell // len(COLOURS), cell % len(COLOURS)
+    degrees = torch.tensor(ANGLES, dtype=torch.float64)[angle]
+    grey = resample(x, rotations(degrees))
+    out = torch.zeros(N, len(COLOURS), *x.shape[2:], dtype=x.dtype)
+    out[torch.arange(N), colour] = grey[:, 0]
+    return out, angle, colour
+
+
+ROTATIONS = (0.0, 45.0, 90.0, 180.0)
+"""Widths in degrees that can be planted."""
+
+
+def toy(
+    rotation: float = 180.0, n: int = 200, n_test: int = 1000, noise: float = 0.1, seed: int = 0
+) -> Dataset:
+    """Return a two-class problem in the plane."""
+    if rotation not in ROTATIONS:
+        widths = ", ".join(f"{w:g}" for w in ROTATIONS)
+        raise InputError(f"rotation of the toy data must be one of {widths} degrees; got {rotation}.")
+    rng = generator(seed)
+    x, y = _points(rotation, n + n_test, noise, rng)
+    return Dataset(
+        x[:n], y[:n], x[n:], y[n:],
+        kind="coordinates", class_names=("o", "x"), source=f"toy ({rotation:g} deg)", planted={"rotation": rotation},
+    )  # fmt: skip
+
+
+def _points(
+    rotation: float, n: int, noise: float, rng: torch.Generator
+) -> tuple[Float[Tensor, "{n} 2"], Int[Tensor, " {n}"]]:
+    u = torch.rand(n, 3, generator=rng)
+    if rotation == 0:
+        x = 4 * u[:, :2] - 2
+        return x, x.floor().long().sum(1) % 2
+    ring = (2 * u[:, 0]).long()
+    if rotation == 180:
+        y, angle = ring, 2 * math.pi * u[:, 1]
+    else:
+        arcs = round(180 / rotation)
+        arc = (arcs * u[:, 1]).long()
+        y = (arc + ring) % 2
+        angle = (2 * math.pi / arcs) * (arc + (u[:, 2] - 0.5) / 2)
+    radius = 1 + ring + noise * torch.randn(n, generator=rng)
+    return radius[:, None] * torch.stack([angle.cos(), angle.sin()], 1), y

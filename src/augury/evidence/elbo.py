@@ -19,7 +19,7 @@ from torch import Tensor
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Likelihood
 from augury.evidence.posterior import DRAWS, OutputPosterior, expected_log_prob
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import ShallowOrbit
 
 
 class Elbo:
@@ -35,11 +35,7 @@ class Elbo:
         return list(self.model.transform.parameters())
 
     def log_likelihood(
-        self,
-        phi: Float[Tensor, "B F"],
-        y: Shaped[Tensor, "B ..."],
-        rng: torch.Generator,
-        draws: int = DRAWS,
+        self, phi: Float[Tensor, "B F"], y: Shaped[Tensor, "B ..."], rng: torch.Generator, draws: int = DRAWS
     ) -> Float[Tensor, ""]:
         """Return the sum over a batch of E_q log p(y | f)."""
         m, v = self.posterior.moments(phi)
@@ -55,7 +51,6 @@ class Elbo:
 
     @torch.no_grad()
     def value(self, batches: Iterable[tuple[Tensor, Tensor]], rng: torch.Generator) -> float:
-        """Return the bound over all the data given."""
         total, n = 0.0, 0
         for x, y in batches:
             eps = self.model.noise(len(x), self.model.samples_eval, rng).to(x)

@@ -32,10 +32,8 @@ from augury.evidence.head_softmax import (
 class Warm:
     """A warm start on similar features: saves most of the solver's steps."""
 
-    delta: float
-    """Prior precision."""
-    alpha: Float[Tensor, "N C"]
-    """The head as a combination of inputs."""
+    delta: float  # prior precision
+    alpha: Float[Tensor, "N C"]  # the head as a combination of inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,24 +42,16 @@ class Head:
 
     log_evidence: Float[Tensor, ""]
     """Differentiable in the features if they require gradients. For regression, of standardised targets."""
-    weight: Float[Tensor, "C d"]
-    """For the original features: the normalisation is folded in."""
-    bias: Float[Tensor, " C"]
-    """Likewise."""
-    delta: float
-    """Prior precision of the weights of normalised features."""
-    sigma2: float | None
-    """Noise variance of standardised targets (regression)."""
-    norm: float
-    """Frobenius norm of weights and bias, for normalised features (and standardised targets)."""
-    reach: float
-    """Largest norm of a normalised feature vector with a 1 appended for the bias."""
-    centre: Float[Tensor, " C"]
-    """Offset that standardises the outputs: 0, or the targets' means."""
+    weight: Float[Tensor, "C d"]  # for the original features: the normalisation is folded in
+    bias: Float[Tensor, " C"]  # likewise
+    delta: float  # prior precision of the weights of normalised features
+    sigma2: float | None  # noise variance of standardised targets (regression)
+    norm: float  # Frobenius norm of weights and bias, for normalised features (and standardised targets)
+    reach: float  # largest norm of a normalised feature vector with a 1 appended for the bias
+    centre: Float[Tensor, " C"]  # offset that standardises the outputs: 0, or the targets' means
     scale: Float[Tensor, " C"]
     """Divisor that standardises the outputs: 1, or the targets' standard deviations."""
-    warm: Warm | None
-    """Warm start for the next fit."""
+    warm: Warm | None  # warm start for the next fit
     slope: Callable[[], Float[Tensor, "N d"]]
     """Computes the derivative of the log evidence in the normalised features."""
     variational: Callable[[], float] | None = None
@@ -69,7 +59,6 @@ class Head:
     evidence is exact, and where it would take long."""
 
     def linear(self) -> nn.Linear:
-        """Return the head as a layer."""
         layer = nn.Linear(self.weight.shape[1], len(self.weight), device=self.weight.device)
         with torch.no_grad():
             layer.weight.copy_(self.weight)
@@ -85,7 +74,6 @@ def fit_head(
     warm: Warm | None = None,
     tolerance: float = 1e-2,
 ) -> Head:
-    """Solve the head and return it with its evidence."""
     regression = y.is_floating_point()
     if not regression and len(torch.unique(y)) < 2:
         raise InputError(
@@ -132,7 +120,6 @@ def fit_head(
 
 
 def standard(y: Float[Tensor, "N C"]) -> tuple[Float[Tensor, " C"], Float[Tensor, " C"]]:
-    """Return the mean and the scale that standardise targets."""
     spread = y.std(0, correction=0)
     return y.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread))
 
@@ -159,16 +146,11 @@ class GaussianFit:
     """A linear regression head at its optimum, and its evidence."""
 
     features: Basis
-    W: Float[Tensor, "C r"]
-    """Posterior mean of the weights."""
-    residual: Float[Tensor, "N C"]
-    """y - W z."""
-    delta: float
-    """Prior precision of the weights."""
-    sigma2: float
-    """Variance of the noise."""
-    value: float
-    """Log evidence."""
+    W: Float[Tensor, "C r"]  # posterior mean of the weights
+    residual: Float[Tensor, "N C"]  # y - W z
+    delta: float  # prior precision of the weights
+    sigma2: float  # variance of the noise
+    value: float  # log evidence
 
     def gradient(self) -> Float[Tensor, "N r"]:
         """Return the derivative of the log evidence in the rotated features."""
@@ -202,7 +184,6 @@ class Profile:
         self.outside = (y.square().sum() - self.along.sum()).clamp_min(0)
 
     def sigma2(self, lam: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Return the best noise variance."""
         squares = (self.along / (1 + self.a / lam)).sum() + self.outside
         return (squares / (self.C * (self.N - 1))).clamp_min(1e-12)
 
@@ -217,7 +198,6 @@ class Profile:
         return float(self.C * (x / (1 + x)).sum() - less) / 2
 
     def best(self) -> float:
-        """Return the best log lambda."""
         grid = torch.linspace(LOW, HIGH, POINTS, dtype=self.a.dtype, device=self.a.device)
         k = int(torch.stack([self.value(t.exp()) for t in grid]).argmax())
         low, high = float(grid[max(k - 1, 0)]), float(grid[min(k + 1, POINTS - 1)])
@@ -240,10 +220,8 @@ class Loss:
 
     value: Float[Tensor, ""]
     """Minus the loss, summed over examples, the ridge's share included; differentiable in the features."""
-    warm: Warm | None
-    """Warm start for the next fit."""
-    slope: Callable[[], Float[Tensor, "N d"]]
-    """Computes the derivative in the normalised features."""
+    warm: Warm | None  # warm start for the next fit
+    slope: Callable[[], Float[Tensor, "N d"]]  # computes the derivative in the normalised features
 
 
 def fit_loss(
@@ -255,7 +233,6 @@ def fit_loss(
     warm: Warm | None = None,
     tolerance: float = 1e-2,
 ) -> Loss:
-    """Solve the head and return its loss."""
     space = normalised(features)
     again = None
     if y.is_floating_point():

@@ -26,19 +26,16 @@ from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical
 from augury.evidence.posterior import NaturalAscent, OutputPosterior, expected_log_prob
 
-RELATIVE = 1e-10
-"""Directions whose squared length is below this share of the longest are dropped."""
+RELATIVE = 1e-10  # directions whose squared length is below this share of the longest are dropped
 
 
 @dataclass(frozen=True, eq=False)
 class Normalised:
     """Features whose scale does not depend on the extractor."""
 
-    Z: Float[Tensor, "N d"]
-    """Centred, of unit average squared norm."""
+    Z: Float[Tensor, "N d"]  # centred, of unit average squared norm
     centre: Float[Tensor, " d"]
-    scale: Float[Tensor, ""]
-    """Root mean squared distance from the centre."""
+    scale: Float[Tensor, ""]  # root mean squared distance from the centre
 
 
 def normalised(features: Float[Tensor, "N d"]) -> Normalised:
@@ -67,13 +64,10 @@ class Basis:
     prior precision, and the gradient back to Z.
     """
 
-    Z: Float[Tensor, "N r"]
-    """Rotated features; the columns are orthogonal."""
-    a: Float[Tensor, " r"]
-    """Squared lengths of the columns: the eigenvalues of Z^T Z that are not 0."""
+    Z: Float[Tensor, "N r"]  # rotated features; the columns are orthogonal
+    a: Float[Tensor, " r"]  # squared lengths of the columns: the eigenvalues of Z^T Z that are not 0
     original: Float[Tensor, "N d"]
-    V: Float[Tensor, "d r"] | None
-    """The rotation, if d < N."""
+    V: Float[Tensor, "d r"] | None  # the rotation, if d < N
 
     def lift(self, rows: Float[Tensor, "m r"]) -> Float[Tensor, "m d"]:
         """Return rows of the rotated space in the original one."""
@@ -99,14 +93,12 @@ def basis(Z: Float[Tensor, "N d"], dtype: torch.dtype = torch.float64) -> Basis:
 BIAS = 1e-2
 """Prior precision of the bias: a log-odds of 10 costs half a nat. Keeps a class without examples finite."""
 
-RANGE = (math.log(1e-6), math.log(1e6))
-"""Range of log delta."""
+RANGE = (math.log(1e-6), math.log(1e6))  # range of log delta
 
 NEWTON, INNER, HALVINGS = 60, 200, 30
 """Largest number of Newton steps, of inner steps in each, and of halvings of a step."""
 
-STEPS, REACH = 40, 2.0
-"""Largest number of steps in log delta, and the length of one."""
+STEPS, REACH = 40, 2.0  # largest number of steps in log delta, and the length of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,25 +111,19 @@ class Softmax:
     the Hessian and preconditions the inner solver. J is concave: every start reaches the same optimum.
     """
 
-    Z: Float[Tensor, "N r"]
-    """Inputs; the last column is constant, for the bias."""
-    Y: Float[Tensor, "N C"]
-    """Labels as unit vectors."""
-    tau: Float[Tensor, " r"]
-    """Prior precision of each column's weights."""
-    a: Float[Tensor, " r"]
-    """Squared lengths of the columns."""
+    Z: Float[Tensor, "N r"]  # inputs; the last column is constant, for the bias
+    Y: Float[Tensor, "N C"]  # labels as unit vectors
+    tau: Float[Tensor, " r"]  # prior precision of each column's weights
+    a: Float[Tensor, " r"]  # squared lengths of the columns
 
     def probabilities(self, Theta: Float[Tensor, "C r"]) -> Float[Tensor, "N C"]:
         return (self.Z @ Theta.T).softmax(1)
 
     def value(self, Theta: Float[Tensor, "C r"]) -> Float[Tensor, ""]:
-        """Return J."""
         fit = ((self.Z @ Theta.T).log_softmax(1) * self.Y).sum()
         return fit - (self.tau * Theta.square()).sum() / 2
 
     def slope(self, Theta: Float[Tensor, "C r"], P: Float[Tensor, "N C"]) -> Float[Tensor, "C r"]:
-        """Return dJ / dTheta."""
         return (self.Y - P).T @ self.Z - self.tau * Theta
 
     def curved(self, v: Float[Tensor, "C r"], P: Float[Tensor, "N C"]) -> Float[Tensor, "C r"]:
@@ -165,7 +151,6 @@ class Softmax:
         return x
 
     def solve(self, start: Float[Tensor, "C r"], tolerance: float = 1e-6) -> Float[Tensor, "C r"]:
-        """Return the maximum of J."""
         Theta, value, first = start, self.value(start), None
         for _ in range(NEWTON):
             P = self.probabilities(Theta)
@@ -194,23 +179,15 @@ class SoftmaxFit:
     """A softmax head at its optimum, and its evidence."""
 
     head: Softmax
-    Theta: Float[Tensor, "C q"]
-    """Weights and bias: q = r + 1."""
+    Theta: Float[Tensor, "C q"]  # weights and bias: q = r + 1
     P: Float[Tensor, "N C"]
-    delta: float
-    """Prior precision of the weights."""
-    value: float
-    """Log evidence."""
-    slope: float
-    """Its total derivative in log delta."""
-    gamma: float
-    """How many of the weights the data determine."""
-    v: Float[Tensor, "C q"]
-    """H^-1 T^T Z."""
-    T: Float[Tensor, "N C"]
-    """Derivative of -1/2 log-determinant in the logits."""
-    g: Float[Tensor, " C"]
-    """Eigenvalues of G."""
+    delta: float  # prior precision of the weights
+    value: float  # log evidence
+    slope: float  # its total derivative in log delta
+    gamma: float  # how many of the weights the data determine
+    v: Float[Tensor, "C q"]  # H^-1 T^T Z
+    T: Float[Tensor, "N C"]  # derivative of -1/2 log-determinant in the logits
+    g: Float[Tensor, " C"]  # eigenvalues of G
 
     @property
     def alpha(self) -> Float[Tensor, "N C"]:
@@ -228,7 +205,6 @@ class SoftmaxFit:
 
 
 def problem(features: Basis, y: Int[Tensor, " N"], C: int, delta: float) -> Softmax:
-    """Return the regression of labels on features and a constant."""
     Z = torch.cat([features.Z, features.Z.new_ones(len(y), 1)], 1)
     tau = torch.cat([torch.full_like(features.a, delta), features.a.new_tensor([BIAS])])
     a = torch.cat([features.a, features.a.new_tensor([len(y)])])
@@ -236,7 +212,6 @@ def problem(features: Basis, y: Int[Tensor, " N"], C: int, delta: float) -> Soft
 
 
 def at_precision(head: Softmax, delta: float, start: Float[Tensor, "C r"], tolerance: float) -> SoftmaxFit:
-    """Return the head and its evidence for one prior precision."""
     tau = head.tau.clone()
     tau[:-1] = delta
     head = Softmax(head.Z, head.Y, tau, head.a)
@@ -319,12 +294,10 @@ def curvature(P: Float[Tensor, "N C"], u: Float[Tensor, "N C"]) -> Float[Tensor,
 
 ROUNDS_OF_Q, ENOUGH = 20, 3e-4
 """Largest number of natural-gradient steps; they end when one gains less than this per datum, in nats."""
-DRAWS = 64
-"""Draws of the outputs per input: with fewer, q fits the draws rather than their distribution."""
+DRAWS = 64  # draws of the outputs per input: with fewer, q fits the draws rather than their distribution
 FRESH, ROUNDS = 128, 32
 """Fresh draws for the value, and repetitions of them: an error of a hundredth of a nat per input."""
-AFFORDABLE = 5e8
-"""Multiplications in one step, up to a small factor: the bound takes about a second."""
+AFFORDABLE = 5e8  # multiplications in one step, up to a small factor: the bound takes about a second
 
 
 def affordable(fit: SoftmaxFit) -> bool:

@@ -17,12 +17,10 @@ from torch import Tensor
 
 
 def logit_error(f: Float[Tensor, "B C"], f_g: Float[Tensor, "B S C"]) -> Float[Tensor, "B S"]:
-    """Return LI of every view."""
     return (f_g - f[:, None]).square().sum(-1)
 
 
 def distribution_error(f: Float[Tensor, "B C"], f_g: Float[Tensor, "B S C"]) -> Float[Tensor, "B S"]:
-    """Return DI of every view."""
     log_p, log_q = F.log_softmax(f, -1)[:, None], F.log_softmax(f_g, -1)
     return (log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0.0)  # rounding may leave it below 0
 

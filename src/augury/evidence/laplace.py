@@ -37,14 +37,11 @@ Batches = Iterable[tuple[Tensor, Tensor]]
 class Fit:
     """The result of one pass over the data; everything after it is closed form."""
 
-    spectrum: Any
-    """The decomposed curvature."""
-    log_likelihood: float
-    """sum_n log p(y_n | f_hat(x_n)) at the noise variance of the fit."""
+    spectrum: Any  # the decomposed curvature
+    log_likelihood: float  # sum_n log p(y_n | f_hat(x_n)) at the noise variance of the fit
     residual: float
     """Sum of squared residuals (regression; else 0): the noise is learned from it without another pass."""
-    numbers: float
-    """Number of labels, or of target numbers."""
+    numbers: float  # number of labels, or of target numbers
 
 
 class Laplace:
@@ -129,40 +126,14 @@ class Laplace:
         return Fit(spectrum, log_likelihood * r, residual * r, numbers * r)
 
     def log_evidence(self, fit: Fit, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
-        """Return the log marginal likelihood of Eq. 9, differentiable in delta and in the observation noise.
-
-        Parameters
-        ----------
-        fit
-            The result of a pass over the data.
-        delta
-            Prior precisions.
-
-        Returns
-        -------
-        Tensor
-            log p(D | eta, delta, sigma).
-        """
+        """Return the log marginal likelihood of Eq. 9, differentiable in delta and in the observation noise."""
         scale = self.likelihood.scale(self.output)
         logdet = self.structure.logdet(fit.spectrum, delta, scale.to(delta))
         log_likelihood = self.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.numbers)
         return log_likelihood.to(delta) + self.structure.log_prior(delta) - logdet / 2
 
     def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> dict[str, Tensor]:
-        """Return d log|H| / dT for every statistic of the curvature.
-
-        Parameters
-        ----------
-        fit
-            The result of a pass over the data.
-        delta
-            Prior precisions.
-
-        Returns
-        -------
-        dict
-            A matrix per statistic, without a graph.
-        """
+        """Return d log|H| / dT for every statistic of the curvature."""
         with torch.no_grad():
             return self.structure.preconditioner(
                 fit.spectrum, delta, self.likelihood.scale(self.output).to(delta)
@@ -211,24 +182,7 @@ class Laplace:
         seeds: Callable[[int], int],
         S: int | None = None,
     ) -> list[Tensor]:
-        """Return the gradient of the evidence in the widths, summed over batches.
-
-        Parameters
-        ----------
-        batches
-            Inputs and labels, batch by batch.
-        preconditioner
-            d log|H| / dT.
-        seeds
-            Seed of the noise of batch k.
-        S
-            Views per input (default: the model's).
-
-        Returns
-        -------
-        list
-            One gradient per parameter of the transformation.
-        """
+        """Return the gradient of the evidence in each parameter of the transformation; arguments as for `fit`."""
         eta = [p for p in self.model.transform.parameters() if p.requires_grad]
         total = [torch.zeros_like(p) for p in eta]
         for k, (x, y) in enumerate(batches):

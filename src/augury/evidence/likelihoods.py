@@ -118,7 +118,6 @@ class Categorical(Likelihood):
             yield e[c] - s[:, c : c + 1] * mirror
 
     def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, "B C"]:
-        """Return e_y - p."""
         return F.one_hot(y, f.shape[1]).to(f) - f.softmax(1)
 
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, " B"]:

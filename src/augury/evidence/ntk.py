@@ -179,24 +179,7 @@ class NtkBound:
     def gradient(
         self, groups: Groups, delta: Float[Tensor, " L"], seeds: Callable[[int], int], S: int | None = None
     ) -> list[Tensor]:
-        """Return the gradient of the bound in the widths, summed over groups, one subset of outputs for each.
-
-        Parameters
-        ----------
-        groups
-            Inputs and labels, group by group; together the whole training set.
-        delta
-            Prior precisions.
-        seeds
-            Seed of group k.
-        S
-            Views per input (default: the model's).
-
-        Returns
-        -------
-        list
-            One gradient per parameter of the transformation.
-        """
+        """Return the gradient of the bound in each parameter of the transformation, one subset of outputs per group."""
         eta = [p for p in self.model.transform.parameters() if p.requires_grad]
         total = [torch.zeros_like(p) for p in eta]
         for k, (x, y) in enumerate(groups):

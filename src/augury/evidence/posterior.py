@@ -24,8 +24,7 @@ from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical, Gaussian, Likelihood
 
-DRAWS = 8
-"""Draws of the outputs per input: nearly free, where the paper draws all weights together once."""
+DRAWS = 8  # draws of the outputs per input: nearly free, where the paper draws all weights together once
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,7 @@ class Expected:
     along the natural gradient keeps every covariance positive definite.
     """
 
-    log_prob: Float[Tensor, ""]
-    """Summed over the batch; differentiable in m and v."""
+    log_prob: Float[Tensor, ""]  # summed over the batch; differentiable in m and v
     slope: Float[Tensor, "B J"]
     curvature: Float[Tensor, "B J"]
 
@@ -79,10 +77,8 @@ def expected_log_prob(
 class OutputPosterior(nn.Module):
     """q(W_2) and the prior precision delta."""
 
-    mean: nn.Parameter
-    """Means [C, F]: the weight of the layer itself."""
-    scale: nn.Parameter
-    """Lower triangles L [C, F, F]; entries above their diagonals are ignored."""
+    mean: nn.Parameter  # means [C, F]: the weight of the layer itself
+    scale: nn.Parameter  # lower triangles L [C, F, F]; entries above their diagonals are ignored
 
     def __init__(self, layer: nn.Linear, delta: float = 1.0) -> None:
         super().__init__()
@@ -135,14 +131,10 @@ class OutputPosterior(nn.Module):
         return self.mean + (self.scale.tril().mT @ z[..., None])[..., 0]
 
 
-CHUNK = 500
-"""Rows of features at a time: bounds the memory of their weighted copies, one per output."""
-NARROW = 1e-4
-"""Standard deviation of the first q, in units of the prior's."""
-MIN_VARIANCE = 1e-12
-"""Smallest noise variance: a network that fits its targets exactly would make it zero."""
-SMALLEST = 1 / 32
-"""Smallest step tried: if it does not raise the bound, q is optimal up to rounding."""
+CHUNK = 500  # rows of features at a time: bounds the memory of their weighted copies, one per output
+NARROW = 1e-4  # standard deviation of the first q, in units of the prior's
+MIN_VARIANCE = 1e-12  # smallest noise variance: a network that fits its targets exactly would make it zero
+SMALLEST = 1 / 32  # smallest step tried: if it does not raise the bound, q is optimal up to rounding
 
 
 class NaturalAscent(nn.Module):
@@ -236,10 +228,8 @@ class NaturalAscent(nn.Module):
                 self.likelihood.log_sigma2.fill_(math.log(max(variance, MIN_VARIANCE)))
 
 
-JITTER = 1e-6
-"""Added to the diagonal of a matrix that rounding has made indefinite, as a share of its mean."""
-_SMALL = 64
-"""Triangles up to this size are inverted by substitution, larger ones by their blocks."""
+JITTER = 1e-6  # added to the diagonal of a matrix that rounding has made indefinite, as a share of its mean
+_SMALL = 64  # triangles up to this size are inverted by substitution, larger ones by their blocks
 
 
 def cholesky(A: Float[Tensor, "C n n"]) -> Float[Tensor, "C n n"]:

@@ -1,40 +1,34 @@
-"""A model card: what was learned, on what, how well, and where it ends. Plain Markdown, free of torch.
+"""Which runs can be exported, the policy of a run, and its model card: plain Markdown. Loads no torch."""
 
-What a run folder says of itself, read without torch.
-"""
-
-import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from augury import __version__
-from augury.core.errors import InputError, RunError
+from augury.core.errors import InputError
 from augury.export.policy import Policy, policy_of
-from augury.records.exhibits import EXHIBITS, VIEWS
-from augury.records.results import Invariance, Width
-from augury.training.run_folder import BASELINE, CONFIG, INVARIANCE, MODEL
+from augury.records.results import Adaptation, Invariance, Width
+from augury.records.saved import SavedModel
+from augury.training.run_folder import INVARIANCE, Adapted, Audited, Pretrained, Run, read_run
 
 USE = """
 ```python
 import torch
 
 model = torch.export.load("model.pt2").module()  # needs PyTorch only
-outputs = model(x)  # float32 {shape}, any number of inputs B
+outputs = model(x)  # float32 [{shape}], any number of inputs B
 ```
 
 or, with Augury, as a module that can be trained further:
 
 ```python
-from augury.training.saved_model import load_model
+import augury
 
-model = load_model("model.safetensors")
+model = augury.load_model("model.safetensors")
 ```
 """
 
 LIMITS = """
 - The widths say how far inputs may move before their labels change *in the training data*. On other data ask again:
-  `augury audit model.pt2 DATA`.
+  `augury audit model.safetensors DATA`.
 - The intervals come from the curvature of the evidence at the trained weights: how sharply these weights fix a width,
   not how another training run would differ.
 - The program averages the network over {S} fixed views of every input, so it costs {S} passes of the network, and it is
@@ -47,58 +41,57 @@ LIMITS_PLAIN = """
 """
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """What a finished run left, the weights aside."""
-
-    path: Path
-    """Its folder."""
-    invariance: Invariance
-    """What was learned."""
-    config: dict[str, Any]
-    """All settings, and facts about the data under "data"."""
-    recipe: dict[str, Any]
-    """How the model is built."""
-    baseline: Invariance | None
-    """What the plain network beside it gave, where there is one."""
-
-
-def card(run: RunFacts) -> str:
+def card(run: Run | Adapted) -> str:
     """Return the card of a run's model."""
+    saved = run.saved()
+    title, found = _learned(run, saved) if isinstance(run, Run) else _adapted(run.adaptation)
+    orbit = "orbit" in saved.kind
     parts = [
-        f"# {run.invariance.model}, trained by {run.invariance.method}\n\n{_what(run)}",
-        f"## What was learned\n\n{_widths(run.invariance.widths)}",
-        f"## On what\n\n{_data(run)}",
-        f"## How well\n\n{_scores(run.invariance, run.baseline)}",
-        f"## How to use it\n{USE.format(shape=_batch(run))}",
-        f"## Limits\n{LIMITS.format(S=run.recipe.get('samples_eval')) if run.recipe.get('orbit') else LIMITS_PLAIN}",
-        f"## How it was trained\n\n{_settings(run)}",
+        f"# {title}\n\n{_what(saved)}",
+        *found[:3],
+        f"## How to use it\n{USE.format(shape=', '.join(map(str, ['B', *saved.input_shape])))}",
+        f"## Limits\n{LIMITS.format(S=saved.samples_eval) if orbit else LIMITS_PLAIN}",
+        found[3],
     ]
     return "\n".join(parts)
 
 
-def _batch(run: RunFacts) -> str:
-    return f"[B, {', '.join(map(str, run.recipe['input_shape']))}]"
-
-
-def _what(run: RunFacts) -> str:
-    orbit = (
-        f"averaged over {run.recipe['samples_eval']} views of its input"
-        if run.recipe.get("orbit")
-        else "as it is"
-    )
-    kind = run.recipe.get("kind", "input")
-    lines = [
-        f"A network ({run.invariance.model}) for {kind} data of shape {run.recipe['input_shape']}, {orbit}."
+def _learned(run: Run, saved: SavedModel) -> tuple[str, list[str]]:
+    found = run.invariance
+    assert found is not None
+    shown = ("method", "epochs", "batch", "samples", "samples_eval", "optimizer", "rate", "seed")
+    lines = [f"- {name}: {run.config[name]}" for name in shown if name in run.config]
+    return f"{found.model}, trained by {found.method}", [
+        f"## What was learned\n\n{_widths(found.widths)}",
+        f"## On what\n\n{_data(run, found)}",
+        f"## How well\n\n{_scores(found, None if run.baseline is None else run.baseline.invariance)}",
+        "## How it was trained\n\n" + "\n".join([*lines, f"- exported by Augury {__version__}"]) + "\n",
     ]
-    path = run.path / VIEWS / EXHIBITS
-    shown = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if shown.get("task") == "classification" and shown.get("class_names"):
-        names = shown["class_names"]
-        lines.append(f"Its {len(names)} outputs are the logits of: {', '.join(names)}.")
+
+
+def _adapted(found: Adaptation) -> tuple[str, list[str]]:
+    rows = [f"| {name} | {value:.3g} |" for name, value in found.descriptor.items()]
+    score = f"{100 * found.score:.2f} % right" if found.score_name == "accuracy" else f"R^2 {found.score:.4g}"
+    lines = [f"extractor: {found.extractor}", f"descriptor chosen by: {found.criterion}"]
+    return "A linear head on an extractor, adapted to a task", [
+        "## What was learned\n\n"
+        + "\n".join([f"{found.words}.\n", "| group | 1 invariant, 0 sensitive |", "|---|---|", *rows])
+        + "\n",
+        f"## On what\n\n{found.data}: {found.N} training examples.\n",
+        f"## How well\n\n{score} ({found.scored_on}).\n",
+        "## How it was trained\n\n"
+        + "".join(f"- {line}\n" for line in [*lines, f"exported by Augury {__version__}"]),
+    ]
+
+
+def _what(saved: SavedModel) -> str:
+    orbit = f"averaged over {saved.samples_eval} views of its input" if "orbit" in saved.kind else "as it is"
+    lines = [f"A network ({saved.network}) for {saved.data_kind} data of shape {saved.input_shape}, {orbit}."]
+    if saved.class_names:
+        lines.append(f"Its {saved.n_outputs} outputs are the logits of: {', '.join(saved.class_names)}.")
     else:
-        lines.append(f"It has {run.recipe.get('n_outputs')} outputs.")
-    if kind == "image":
+        lines.append(f"It has {saved.n_outputs} outputs.")
+    if saved.data_kind == "image":
         lines.append("Pixels are floats from 0 to 1.")
     return " ".join(lines) + "\n"
 
@@ -126,10 +119,10 @@ def _interval(w: Width) -> str:
     return f"{_number(w.low, w.unit)} to {high}"
 
 
-def _data(run: RunFacts) -> str:
+def _data(run: Run, found: Invariance) -> str:
     data = run.config.get("data", {})
     return (
-        f"{run.invariance.data}: {data.get('train')} training and {data.get('test')} test examples. "
+        f"{found.data}: {data.get('train')} training and {data.get('test')} test examples. "
         f"The test examples were scored once and steered nothing. Fingerprint of the training data: "
         f"`{data.get('fingerprint')}`.\n"
     )
@@ -151,52 +144,37 @@ def _evidence(i: Invariance) -> str:
     return "-" if i.log_evidence is None else f"{i.log_evidence:.1f}"
 
 
-def _settings(run: RunFacts) -> str:
-    shown = ("method", "epochs", "batch", "samples", "samples_eval", "optimizer", "rate", "seed")
-    lines = [f"- {name}: {run.config[name]}" for name in shown if name in run.config]
-    return "\n".join([*lines, f"- exported by Augury {__version__}"]) + "\n"
-
-
-def read_run(path: str | Path) -> RunFacts:
-    """Read the records of a finished run."""
-    folder = Path(path).expanduser()
-    if not (folder / CONFIG).is_file():
+def exportable(path: str | Path) -> Run | Adapted:
+    """Read a run whose model can be exported, or say why there is none."""
+    found = read_run(path)
+    if isinstance(found, Pretrained):
         raise InputError(
-            f"a run must be a folder that augury learn wrote, with a {CONFIG} in it; got '{path}'. "
-            f"Runs stand in runs/ unless you chose another place (--run)."
+            f"{path} holds an extractor, which has no single model and no widths: adapt it to a task first "
+            f"(augury adapt {path} DATA --run RUN) and export that."
         )
-    if not (folder / INVARIANCE).is_file():
+    if isinstance(found, Audited):
+        raise InputError(f"{path} holds an audit, which has no model. Give the run that was audited.")
+    if isinstance(found, Run) and found.invariance is None:
         raise InputError(
             f"the run in {path} has not ended: there is no {INVARIANCE}. Let it end (augury learn ... --resume)."
         )
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        invariance = Invariance.from_json(json.loads((folder / INVARIANCE).read_text(encoding="utf-8")))
-        beside = folder / BASELINE / INVARIANCE
-        baseline = Invariance.from_json(json.loads(beside.read_text("utf-8"))) if beside.is_file() else None
-        return RunFacts(folder, invariance, config, _recipe(folder / MODEL), baseline)
-    except (OSError, ValueError, TypeError) as error:
-        raise RunError(f"the run in {path} is damaged ({error}).") from error
-
-
-def _recipe(path: Path) -> dict[str, Any]:
-    """Return the recipe in a safetensors header: eight bytes of length, then JSON."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(min(length, 100_000_000)))
-    recipe: dict[str, Any] = json.loads(header.get("__metadata__", {}).get("recipe", "{}"))
-    return recipe
+    assert isinstance(found, Run | Adapted)
+    return found
 
 
 def policy_of_run(path: str | Path) -> Policy:
     """Return the policy that a run learned."""
-    run = read_run(path)
-    kind, shape = run.recipe.get("kind"), run.recipe.get("input_shape")
-    if kind is None or shape is None:
-        raise RunError(f"{run.path / MODEL} does not say what it was trained on. Was it written by Augury?")
-    if run.invariance.widths and run.recipe.get("generators") is None:
+    run = exportable(path)
+    if isinstance(run, Adapted):
+        raise InputError(
+            f"{path} holds an adaptation: what it learned is a descriptor ({run.adaptation.words}), not widths, so "
+            f"there is no policy. Export its model (--to torch)."
+        )
+    saved = run.saved()
+    assert run.invariance is not None
+    if run.invariance.widths and saved.generators is None:
         raise InputError(
             f"the run in {path} used a transformation of your own, which no other library knows. "
             f"Export the model instead (--to torch)."
         )
-    return policy_of(run.invariance, kind, shape, run.recipe.get("sampling", "independent"))
+    return policy_of(run.invariance, saved.data_kind, saved.input_shape, saved.sampling)

@@ -156,7 +156,7 @@ FROZEN: dict[type[Transform], Callable[..., nn.Module]] = {
 
 
 def frozen(transform: Transform, eps: Float[Tensor, "S K"]) -> nn.Module:
-    """Return the S views that the noise stands for, as a module."""
+    """Return the S views of fixed noise, as a module."""
     if isinstance(transform, FiniteGroup):
         return FrozenFinite(transform, eps)
     return FROZEN.get(type(transform), Acting)(transform, eps)

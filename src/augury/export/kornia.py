@@ -1,33 +1,12 @@
 """A policy as kornia code: augmentation classes that draw, build and warp exactly as Augury does."""
 
-from augury.export.code import (
-    AFFINE_NOTES,
-    BLUR_NOTE,
-    COLOR_NOTE,
-    FINITE_NOTE,
-    Code,
-    Ranges,
-    color_function,
-    generators,
-    header,
-    listed,
-    number,
-    parts_of,
-    ranges,
-    table,
-)
+from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Code, Library, Parts, Ranges, number, write_code
 from augury.export.policy import Policy
 
-EXACT = """Every image x becomes x(T p): p runs over the pixels, T = exp(sum_k eps_k eta_k G_k), eps uniform on [-1, 1].
-Coordinates are those of a square as long as the image's shorter side, from -1 to 1; outside the image is 0.
-`policy` draws from exactly the learned distribution; `nearest` is the closest that RandomAffine can be asked for."""
-
-TURNS_NOTE = (
-    "equal chances: RandomRotation90 rounds a uniform number, and its middle turn comes twice as often"
-)
+USAGE = """\
+`policy` draws from exactly the learned distribution; `nearest` is the closest approximation by RandomAffine."""
 
 AFFINE = '''
-
 class LearnedAffine(K.GeometricAugmentationBase2D):
     """T = exp(sum_k eps_k eta_k G_k), one draw per image."""
 
@@ -54,9 +33,8 @@ class LearnedAffine(K.GeometricAugmentationBase2D):
 '''
 
 TURNS = '''
-
 class LearnedTurns(K.GeometricAugmentationBase2D):
-    """With chance p one of the turns by multiples of 360 / n degrees, each as likely as any other."""
+    """With probability p a turn by a multiple of 360 / n degrees, all equally likely."""
 
     def __init__(self, n, p):
         super().__init__(p=p)
@@ -79,7 +57,6 @@ class LearnedTurns(K.GeometricAugmentationBase2D):
 '''
 
 COLORS = '''
-
 class LearnedColors(K.IntensityAugmentationBase2D):
     """Colours and blur, one draw per image."""
 
@@ -100,60 +77,47 @@ def blur(x, sigma):
     sides = [2 * math.ceil(4 * COLORS["blur"] ** 0.5) + 1] * 2
     sides = [min(side, n - 1 + n % 2) for side, n in zip(sides, x.shape[-2:])]
     return gaussian_blur2d(x, sides, sigma.flatten(1).clamp(min=0.01).expand(-1, 2), "reflect")
-
 """
 
 
 def kornia_code(policy: Policy) -> Code:
-    """Write a policy for kornia."""
-    parts = parts_of(policy, "kornia")
-    steps, left_out = _finite(parts.finite)
-    notes = [
-        *(AFFINE_NOTES if parts.geometry else ()),
-        *((FINITE_NOTE, TURNS_NOTE) if parts.finite else ()),
-        *((COLOR_NOTE, BLUR_NOTE) if parts.colors else ()),
-    ]
-    text = header(policy, "kornia", EXACT, notes or ["nothing: every width is zero"], left_out)
-    turns = any(step.startswith("LearnedTurns") for step in steps)
-    text += "\nimport math\n\n" if parts.colors or turns else "\n"
+    return write_code(policy, KORNIA)
+
+
+def _imports(parts: Parts) -> str:
+    turns = any(name.startswith("C") for name in parts.finite)
+    text = "import math\n\n" if parts.colors or turns else ""
     text += "import kornia.augmentation as K\nimport torch\n"
     text += "from kornia.filters import gaussian_blur2d\n" if "blur" in parts.colors else ""
-    text += "from kornia.geometry.transform import warp_affine\n" if parts.geometry or turns else ""
-    text += TURNS if turns else ""
-    if parts.geometry:
-        text += (
-            ("\n\n" if turns else "\n") + table("ETA", parts.geometry) + generators(parts.matrices) + AFFINE
-        )
-        steps.append("LearnedAffine()")
-    if parts.colors:
-        text += ("\n\n" if parts.geometry or turns else "\n") + table("COLORS", parts.colors) + "\n"
-        text += (BLUR if "blur" in parts.colors else "") + color_function(parts.colors) + COLORS
-        steps.append("LearnedColors()")
-    text += "\n\n" + listed("policy", "torch.nn.Sequential(", steps or ["torch.nn.Identity()"], ")")
-    nearest = _nearest(ranges(parts.geometry, policy.input_shape)) if parts.geometry else ""
-    return Code(text + nearest, tuple(left_out))
+    return text + ("from kornia.geometry.transform import warp_affine\n" if parts.geometry or turns else "")
 
 
-def _finite(groups: dict[str, float]) -> tuple[list[str], list[str]]:
-    steps, left_out = [], []
-    for name, p in groups.items():
-        chance = number(p)
-        if name in ("flip_x", "flip_y"):
-            steps.append(f"K.Random{'Horizontal' if name == 'flip_x' else 'Vertical'}Flip(p={chance})")
-        elif name.startswith("C"):
-            steps.append(f"LearnedTurns({name[1:]}, p={chance})")
-        else:
-            left_out.append(f"{name} (chance {p:.2f}): kornia has no augmentation for this group")
-    return steps, left_out
-
-
-def _nearest(r: Ranges) -> str:
+def _nearest(r: Ranges) -> list[str]:
     x, y = (f"{number(1 / factor)}, {number(factor)}" for factor in (r.scale_x, r.scale_y))
-    words = [
+    return [
         f"degrees={number(r.degrees)}",
         f"translate=({number(r.translate_x)}, {number(r.translate_y)})",
         f"scale=({x}, {y})",
         f"shear={number(r.shear)}",
         "p=1.0",
     ]
-    return listed("nearest", "K.RandomAffine(", words, ")")
+
+
+KORNIA = Library(
+    name="kornia",
+    usage=USAGE,
+    imports=_imports,
+    affine=AFFINE,
+    colors=COLORS,
+    operations=TORCH_OPERATIONS,
+    grey=TORCH_GREY,
+    blur=BLUR,
+    flip="K.Random{axis}Flip(p={p})",
+    turn=lambda n, p: f"LearnedTurns({n}, p={p})",
+    turns=TURNS,
+    compose=("torch.nn.Sequential(", ")", "torch.nn.Identity()"),
+    nearest=("K.RandomAffine(", _nearest),
+    finite_notes=(
+        "equal probabilities: RandomRotation90 rounds a uniform number, and its middle turn comes twice as often",
+    ),
+)

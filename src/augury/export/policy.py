@@ -1,18 +1,19 @@
 """The learned distribution over transformations, apart from the network it was learned with: JSON in and out.
 
-The names of the widths are the words that `transforms.catalog` builds transformations from, so names, values and the
+The names of the widths are the words that `transforms.vocabulary` builds transformations from, so names, values and the
 shape of an input are all that is needed to make the distribution again. Loads no torch until a transformation is made.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from augury.core.errors import InputError
+from augury.core.errors import InputError, RunError
 from augury.core.files import write_text
-from augury.records.results import Invariance, Record, Width
+from augury.records.record import Name, OneOf, Positive, Record, read_json
+from augury.records.results import Invariance, Width
+from augury.records.saved import AXES, check_shape
 
 if TYPE_CHECKING:
     from augury.transforms.base import Transform
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Version of the JSON."""
 SURE = ("invariant", "given")
-"""Verdicts of widths that someone stands by."""
+"""Verdicts of widths that `Policy.sure` keeps."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,20 @@ class Policy(Record):
 
     widths: dict[str, Width]
     """Every width by the name of its generator, in the order in which they act."""
-    kind: str
+    kind: Annotated[str, OneOf(tuple(AXES))]
     """Kind of the data: "image", "signal", "points" or "coordinates"."""
-    input_shape: list[int]
+    input_shape: list[Positive]
     """Shape of one input; pixels are those of such an input."""
-    sampling: str = "independent"
+    sampling: Name = "independent"
     """How the noise is drawn."""
-    learned: dict[str, str] = field(default_factory=dict)
+    learned: dict[str, Name] = field(default_factory=dict)
     """What learned it: method, model, data."""
     format: int = FORMAT
     """Version of this record."""
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Policy":
-        """Rebuild the record and its widths.
+    def from_json(cls, values: Any) -> "Policy":
+        """Rebuild the record.
 
         Parameters
         ----------
@@ -54,13 +55,18 @@ class Policy(Record):
         Policy
             The record.
         """
-        if values.get("format") != FORMAT:
+        if isinstance(values, dict) and values.get("format") != FORMAT:
             raise InputError(
                 f"a policy of format {FORMAT} can be read; got format {values.get('format')!r}. "
                 f"Export it again with this version: augury export RUN --to json."
             )
-        widths = {name: Width.from_json(width) for name, width in values.get("widths", {}).items()}
-        return super().from_json({**values, "widths": widths})
+        return super().from_json(values)
+
+    def check(self) -> None:
+        """Raise unless shape and names are possible."""
+        check_shape(self.kind, self.input_shape)
+        if self.learned and set(self.learned) != {"method", "model", "data"}:
+            raise InputError("what learned a policy must be a method, a model and data.")
 
     @classmethod
     def read(cls, path: str | Path) -> "Policy":
@@ -81,16 +87,10 @@ class Policy(Record):
 
             return policy_of_run(path)
         try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-            if not isinstance(values, dict):
-                raise ValueError("it holds no object")
-            return cls.from_json(values)
-        except (OSError, ValueError, TypeError, AttributeError) as error:
-            if isinstance(error, InputError):
-                raise
-            reason = error.strerror if isinstance(error, OSError) else error
+            return read_json(Path(path), cls.from_json)
+        except RunError as error:
             raise InputError(
-                f"{path} must be a policy that augury export --to json wrote; it cannot be read as one ({reason})."
+                f"a policy must be a run's folder, or a file that augury export --to json wrote. {error}"
             ) from error
 
     def write(self, path: str | Path) -> None:
@@ -104,7 +104,7 @@ class Policy(Record):
         write_text(Path(path), self.dumps())
 
     def sure(self) -> "Policy":
-        """Return the policy without the widths that nobody stands by.
+        """Return the policy without the widths that are undecided or not invariant.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class Policy(Record):
         Parameters
         ----------
         input_shape
-            Shape of one input; the policy's own unless told.
+            Shape of one input. Default: the policy's own.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class Policy(Record):
         Parameters
         ----------
         input_shape
-            Shape of one input; the policy's own unless told.
+            Shape of one input. Default: the policy's own.
 
         Returns
         -------

@@ -1,8 +1,6 @@
-"""A trained model as a program of `torch.export`: one file that any PyTorch runs, without Augury.
+"""Export of a trained model: a program of `torch.export` that runs without Augury, its weights, and a card.
 
 f_hat(x) = 1/S sum_s f(g(x, eps_s; eta)),   eps_s as in evaluation mode, any number of inputs
-
-Export of a trained model: a program, its weights, and a card that says what they are.
 """
 
 import shutil
@@ -17,9 +15,10 @@ from torch import Tensor, nn
 from augury.core.errors import InputError, RunError
 from augury.core.files import write_text, written_whole
 from augury.core.rng import generator
-from augury.export.card import card, read_run
+from augury.export.card import card, exportable
 from augury.export.frozen import frozen
 from augury.models.orbit import OrbitAverage
+from augury.records.saved import CUSTOM
 from augury.training.run_folder import MODEL
 from augury.training.saved_model import load_model
 from augury.transforms.base import Transform
@@ -79,7 +78,7 @@ class ExportedModel:
     program: Path | None
     """The torch.export program; None where torch could not follow the model."""
     weights: Path
-    """The safetensors file, with its recipe."""
+    """The safetensors file."""
     card: Path
     """The model card."""
     reason: str = ""
@@ -90,12 +89,13 @@ def export_model(
     run: str | Path, folder: str | Path, net: nn.Module | None = None, transform: Transform | None = None
 ) -> ExportedModel:
     """Write a run's model as a program, as safetensors and with a card."""
-    facts, target = read_run(run), Path(folder)
+    facts, target = exportable(run), Path(folder)
     if target.exists() and not target.is_dir():
         raise InputError(
             f"a model is exported to a folder; {target} is a file. Choose another place (--out)."
         )
-    if facts.recipe.get("model") == "custom" and net is None:
+    saved = facts.saved()
+    if saved.network == CUSTOM and net is None:
         raise InputError(
             f"the run in {run} trained a network of your own, whose code is not in the folder. Export it in Python: "
             f"augury.export.program.export_model(run, folder, net)."
@@ -105,7 +105,7 @@ def export_model(
         shutil.copyfile(facts.path / MODEL, temporary)
     write_text(target / CARD, card(facts))
     try:
-        save_program(target / PROGRAM, program_of(model, facts.recipe["input_shape"]))
+        save_program(target / PROGRAM, program_of(model, saved.input_shape))
     except RunError as error:
         return ExportedModel(None, target / MODEL, target / CARD, str(error))
     return ExportedModel(target / PROGRAM, target / MODEL, target / CARD)

@@ -17,7 +17,7 @@ class Target:
     what: str
     """What is written."""
     file: str
-    """What the file, or the folder, is called unless told."""
+    """Default name of the file, or the folder."""
     write: Callable[[Policy], Code] | None = None
     """Turns a policy into text; None for the model itself."""
 

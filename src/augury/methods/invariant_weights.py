@@ -33,8 +33,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.evidence.posterior import NaturalAscent, OutputPosterior
 from augury.methods.widths import judged, sober
-from augury.models.shallow import Shallow
-from augury.models.shallow_orbit import ShallowOrbit
+from augury.models.shallow import Shallow, ShallowOrbit
 from augury.training.batches import Batches
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner, widths_of
 from augury.training.optimizers import Cosine, rprop_for_widths

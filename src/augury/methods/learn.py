@@ -14,16 +14,13 @@ from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, Prepared, prepare
-from augury.models.orbit import OrbitAverage
-from augury.models.shallow_orbit import ShallowOrbit
-from augury.models.weight_tied import WeightTied
 from augury.records.results import Invariance
 from augury.report.page import write_report
-from augury.training.exhibit import leave_beside, leave_exhibits
+from augury.training.exhibit import write_beside, write_exhibits
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, together
 from augury.training.run_folder import BASELINE, RunFolder, open_run
-from augury.training.saved_model import Recipe, save_model
+from augury.training.saved_model import describe_learned, save_model
 from augury.transforms.base import Transform
 
 
@@ -124,9 +121,9 @@ def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: b
     result = fit(learner, dataset, config, folder, watcher)
     invariance = _invariance(dataset, config, result, folder)
     if folder is not None:
-        save_model(folder.model, learner.model, _recipe(dataset, config, learner.model))
-        folder.write_invariance(invariance)
-        leave_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
+        save_model(folder.model, learner.model, describe_learned(learner.model, dataset, config))
+        folder.write(invariance)
+        write_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
     return Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
 
 
@@ -143,9 +140,9 @@ def _compared(learned: Learned, plain: Learned, data: Dataset, folder: Path | No
     """Return what was learned beside the baseline, and leave the comparison in the folder."""
     invariance = replace(learned.invariance, log_evidence_without=plain.invariance.log_evidence)
     if folder is not None:
-        RunFolder(folder).write_invariance(invariance)
+        RunFolder(folder).write(invariance)
         if learned.transform is not None:
-            leave_beside(folder, "plain", plain.model, learned.transform, data)
+            write_beside(folder, "plain", plain.model, learned.transform, data)
     return replace(learned, invariance=invariance, baseline=plain)
 
 
@@ -160,22 +157,6 @@ def _asked(data: Dataset, config: LearnConfig) -> dict[str, Any]:
         "fingerprint": f"sha256:{digest.hexdigest()}",
     }
     return {**config.to_json(), "data": facts}
-
-
-def _recipe(data: Dataset, config: LearnConfig, model: nn.Module) -> Recipe:
-    return Recipe(
-        model=config.model or CUSTOM,
-        input_shape=list(data.input_shape),
-        n_outputs=data.n_outputs,
-        kind=data.kind,
-        generators=None if config.generators is None else list(config.generators),
-        sampling=config.sampling,
-        samples=config.samples,
-        samples_eval=config.samples_eval,
-        orbit=isinstance(model, OrbitAverage),
-        tied=isinstance(model, WeightTied),
-        side=model.side if isinstance(model, ShallowOrbit) else None,
-    )
 
 
 def _invariance(data: Dataset, config: LearnConfig, result: Fit, folder: RunFolder | None) -> Invariance:

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from augury.models.layers import bare, he_normal_
 
-LARGE = 96
-"""Side in pixels from which a ResNet has its large stem."""
+LARGE = 96  # side in pixels from which a ResNet has its large stem
 
 
 def conv(

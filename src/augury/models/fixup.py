@@ -15,6 +15,7 @@ shortcuts have no weights counts 18,995 (width 8) and 74,827 (width 16) for CIFA
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -101,7 +102,9 @@ class _Stages(nn.Module):
 
     block: type[Branch]
 
-    def __init__(self, channels: int, n_outputs: int, widths: tuple[int, int, int, int], blocks: int) -> None:
+    def __init__(
+        self, channels: int, n_outputs: int, rng: torch.Generator, widths: Sequence[int], blocks: int
+    ) -> None:
         super().__init__()
         self.stem = conv3(channels, widths[0])
         stages: list[nn.Module] = []
@@ -111,8 +114,6 @@ class _Stages(nn.Module):
         self.stages = nn.Sequential(*stages)
         self.bias1, self.bias2 = ScalarBias(), ScalarBias()
         self.linear = bare(nn.Linear, widths[-1], n_outputs)
-
-    def initialise(self, rng: torch.Generator) -> None:
         he_normal_(self.stem.weight, rng)
         branches = [block for block in self.stages if isinstance(block, Branch)]
         for branch in branches:
@@ -130,8 +131,7 @@ class FixupResNet(_Stages):
         self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 8, width: int = 8
     ) -> None:
         widths = (width, width, 2 * width, 4 * width)
-        super().__init__(channels, n_outputs, widths, _blocks_per_stage(depth, 2))
-        self.initialise(rng)
+        super().__init__(channels, n_outputs, rng, widths, _blocks_per_stage(depth, 2))
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
         h = self.stages(torch.relu(self.bias1(self.stem(x))))
@@ -147,8 +147,7 @@ class FixupWideResNet(_Stages):
         self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 16, widen: int = 4
     ) -> None:
         widths = (16, 16 * widen, 32 * widen, 64 * widen)
-        super().__init__(channels, n_outputs, widths, _blocks_per_stage(depth, 4))
-        self.initialise(rng)
+        super().__init__(channels, n_outputs, rng, widths, _blocks_per_stage(depth, 4))
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D"]:
         h = torch.relu(self.bias1(self.stages(self.stem(x))))

@@ -26,10 +26,8 @@ from augury.models.networks import ENCODERS, build_encoder
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-CUSTOM = "custom"
-"""Name of a user's own encoder."""
-D_H = 64
-"""Hidden units of its generator (default)."""
+CUSTOM = "custom"  # name of a user's own encoder
+D_H = 64  # hidden units of its generator (default)
 
 
 class HyperExtractor(nn.Module):
@@ -81,56 +79,19 @@ class HyperExtractor(nn.Module):
         return len(self.groups)
 
     def forward(self, x: Float[Tensor, "n ..."], i: Float[Tensor, " K"]) -> Float[Tensor, "n d"]:
-        """Return the features at one descriptor, differentiable in it.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        i
-            The descriptor; `descriptor` checks one from outside.
-
-        Returns
-        -------
-        Tensor
-            The features.
-        """
+        """Return the features at one descriptor, differentiable in it; `descriptor` checks one from outside."""
         weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
         return self._encode(x, weights)
 
     def each(self, x: Float[Tensor, "M n ..."], i: Float[Tensor, "M K"]) -> Float[Tensor, "M n d"]:
-        """Return the features at several descriptors, each with its own inputs.
-
-        Parameters
-        ----------
-        x
-            Inputs for each descriptor.
-        i
-            The descriptors.
-
-        Returns
-        -------
-        Tensor
-            Features at each.
-        """
+        """Return the features at several descriptors, each with its own inputs."""
         weights = self.generate(i)
         # One pass after the other: a grouped convolution over all of them was twice as slow on a CPU.
         shares = [{name: theta[m] for name, theta in weights.items()} for m in range(len(i))]
         return torch.stack([self._encode(x_m, share) for x_m, share in zip(x, shares, strict=True)])
 
     def generate(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
-        """Return the convolutions' weights at several descriptors.
-
-        Parameters
-        ----------
-        i
-            The descriptors.
-
-        Returns
-        -------
-        dict
-            Weights [M, out, in, ...] by their name in the encoder.
-        """
+        """Return the convolutions' weights at several descriptors."""
         if i.shape[-1] != self.K:
             raise InputError(
                 f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {i.shape[-1]}."
@@ -158,32 +119,18 @@ class HyperExtractor(nn.Module):
                 self._run(self.reference, weights)
 
     def calibrate(self, x: Float[Tensor, "n ..."] | None) -> None:
-        """Take the statistics of batch normalisation from these inputs, at every descriptor.
+        """Take the statistics of batch normalisation from reference inputs at every descriptor (None: from each batch).
 
         They pass through the network before every batch (not before their own: pass the same tensor to train on
         them). For many inputs at one descriptor use `materialise`, which costs one such pass in all.
-
-        Parameters
-        ----------
-        x
-            Reference inputs, such as the training inputs of a new task; None to return to the statistics of each batch.
         """
         self.reference = x
 
     @torch.no_grad()
     def materialise(self, i: Float[Tensor, " K"]) -> nn.Module:
-        """Return an ordinary network with the weights of one descriptor and the same features.
+        """Return an ordinary network with the weights of one descriptor: a frozen copy of the encoder, in eval mode.
 
-        Parameters
-        ----------
-        i
-            The descriptor.
-
-        Returns
-        -------
-        nn.Module
-            A copy of the encoder in evaluation mode, its parameters frozen. If the extractor was calibrated, its
-            BatchNorms hold the reference's statistics; otherwise they use those of each batch.
+        If the extractor was calibrated, BatchNorms hold the reference's statistics; otherwise they use each batch's.
         """
         weights = {name: theta[0] for name, theta in self.generate(i[None]).items()}
         try:
@@ -281,7 +228,6 @@ class WeightGenerator(nn.Module):
         return h
 
     def forward(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
-        """Return the weights of every layer for every descriptor."""
         h = self.hidden(i)
         pairs = zip(self.shapes.items(), self.w2, self.b2, strict=True)
         return {name: (h @ w2 + b2).view(-1, *shape) for (name, shape), w2, b2 in pairs}
@@ -302,7 +248,6 @@ def group_names(groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """Return the number of features that the encoder returns for inputs of zeros."""
     was_training = encoder.training
     like = next(encoder.parameters(), torch.zeros(()))
     zeros = like.new_zeros(2, *input_shape)

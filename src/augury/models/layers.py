@@ -19,11 +19,14 @@ def seeded(layer: type[Layer], *sizes: Any, rng: torch.Generator, **options: Any
     """Make a layer with torch's default initial weights: uniform within 1 / sqrt(fan-in), biases too."""
     made = bare(layer, *sizes, **options)
     parameters = list(made.parameters())  # the weight, then the bias if there is one
-    bound = 1 / math.sqrt(parameters[0][0].numel())
-    with torch.no_grad():
-        for p in parameters:
-            p.copy_(bound * (torch.rand(p.shape, generator=rng, device=rng.device) * 2 - 1))
+    for p in parameters:
+        uniform_(p, 1 / math.sqrt(parameters[0][0].numel()), rng)
     return made
+
+
+@torch.no_grad()
+def uniform_(weight: Tensor, bound: float, rng: torch.Generator) -> None:
+    weight.copy_(bound * (torch.rand(weight.shape, generator=rng, device=rng.device) * 2 - 1))
 
 
 @torch.no_grad()

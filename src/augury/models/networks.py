@@ -21,12 +21,9 @@ Shape = tuple[int, ...]
 class Network:
     """One row of the table."""
 
-    description: str
-    """What it is, and where it comes from."""
-    takes: str
-    """The inputs it takes, in words."""
-    fits: Callable[[Shape], bool]
-    """Whether it takes inputs of this shape."""
+    description: str  # what it is, and where it comes from
+    takes: str  # the inputs it takes, in words
+    fits: Callable[[Shape], bool]  # whether it takes inputs of this shape
     make: Callable[[Shape, int, "torch.Generator"], "torch.nn.Module"]
     """Builds it from the shape of an input, the number of outputs and a generator."""
 
@@ -44,8 +41,11 @@ def _small() -> Any:
     return import_module("augury.models.small")
 
 
-def _fixup() -> Any:
-    return import_module("augury.models.fixup")
+def _resnet(depth: int, width: int) -> Network:
+    def make(shape: Shape, n: int, rng: "torch.Generator") -> "torch.nn.Module":
+        return import_module("augury.models.fixup").FixupResNet(shape[0], n, rng, depth, width)
+
+    return _images(f"Fixup ResNet of depth {depth}, width {width} (paper A)", 4, make)
 
 
 def _rff(units: int) -> Callable[..., "torch.nn.Module"]:
@@ -81,20 +81,12 @@ NETWORKS: dict[str, Network] = {
         12,
         lambda shape, n, rng: _small().CNN(shape, n, rng),
     ),
-    "resnet_8_8": _images(
-        "Fixup ResNet of depth 8, width 8 (paper A)",
-        4,
-        lambda shape, n, rng: _fixup().FixupResNet(shape[0], n, rng, depth=8, width=8),
-    ),
-    "resnet_8_16": _images(
-        "Fixup ResNet of depth 8, width 16 (paper A)",
-        4,
-        lambda shape, n, rng: _fixup().FixupResNet(shape[0], n, rng, depth=8, width=16),
-    ),
+    "resnet_8_8": _resnet(8, 8),
+    "resnet_8_16": _resnet(8, 16),
     "wide_resnet_16_4": _images(
         "Fixup Wide ResNet of depth 16, widened by 4 (paper A)",
         4,
-        lambda shape, n, rng: _fixup().FixupWideResNet(shape[0], n, rng, depth=16, widen=4),
+        lambda shape, n, rng: import_module("augury.models.fixup").FixupWideResNet(shape[0], n, rng, 16, 4),
     ),
     "signal_cnn": Network(
         "1-d CNN of three convolutions, ReLU",
@@ -118,7 +110,6 @@ NETWORKS: dict[str, Network] = {
 
 
 def that_take(input_shape: Sequence[int]) -> list[str]:
-    """Return the names of the networks that take inputs of a shape."""
     return [name for name, row in NETWORKS.items() if row.fits(tuple(input_shape))]
 
 
@@ -142,14 +133,12 @@ class Encoder:
     """A feature extractor whose weights a `HyperExtractor` generates."""
 
     description: str
-    d_h: int
-    """Default number of hidden units of its generator."""
-    smallest: int
-    """Smallest side in pixels."""
+    d_h: int  # default number of hidden units of its generator
+    smallest: int  # smallest side in pixels
     make: Callable[[Shape, "torch.Generator"], "torch.nn.Module"]
 
 
-def _resnet(width: int, blocks: int) -> Callable[..., "torch.nn.Module"]:
+def _resnet_encoder(width: int, blocks: int) -> Callable[..., "torch.nn.Module"]:
     return lambda shape, rng: import_module("augury.models.encoders").ResNet(shape, rng, width, blocks)
 
 
@@ -160,10 +149,10 @@ ENCODERS: dict[str, Encoder] = {
         5,
         lambda shape, rng: import_module("augury.models.encoders").SingleConvolution(shape[0], rng),
     ),
-    "resnet10_8": Encoder("ResNet-10, 8 to 64 channels", 64, 8, _resnet(8, 1)),
-    "resnet10_16": Encoder("ResNet-10, 16 to 128 channels", 64, 8, _resnet(16, 1)),
-    "resnet18_16": Encoder("ResNet-18, 16 to 128 channels", 64, 8, _resnet(16, 2)),
-    "resnet18": Encoder("ResNet-18, 64 to 512 channels (paper C)", 64, 8, _resnet(64, 2)),
+    "resnet10_8": Encoder("ResNet-10, 8 to 64 channels", 64, 8, _resnet_encoder(8, 1)),
+    "resnet10_16": Encoder("ResNet-10, 16 to 128 channels", 64, 8, _resnet_encoder(16, 1)),
+    "resnet18_16": Encoder("ResNet-18, 16 to 128 channels", 64, 8, _resnet_encoder(16, 2)),
+    "resnet18": Encoder("ResNet-18, 64 to 512 channels (paper C)", 64, 8, _resnet_encoder(64, 2)),
 }
 # The generator of resnet18 holds 64 numbers for each of 11 million weights: 2.9 GB, 8.6 more under Adam; the narrower
 # ones can be trained on two cores.

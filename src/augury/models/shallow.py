@@ -1,4 +1,4 @@
-r"""Paper B's two shallow networks: f(x) = W_2 phi(W_1 x + b), one hidden layer and no bias after it.
+r"""Paper B's two shallow networks, f(x) = W_2 phi(W_1 x + b), and their orbit average.
 
 | name | phi(a) | first layer |
 |---|---|---|
@@ -24,9 +24,14 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.core.errors import InputError
-from augury.models.layers import bare
+from augury.core.errors import InputError, choose
+from augury.models.layers import bare, uniform_
+from augury.models.orbit import OrbitAverage
+from augury.transforms.affine2d import Affine2d, AffineCoordinates
+from augury.transforms.affine_matrices import affine_matrices
+from augury.transforms.base import Transform
 from augury.transforms.color import blur as diffuse
+from augury.transforms.weights import transform_flat_weights
 
 
 class Shallow(nn.Module, ABC):
@@ -62,7 +67,6 @@ class Shallow(nn.Module, ABC):
         """Return phi(a)."""
 
     def features(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B F"]:
-        """Return phi(W_1 x + b)."""
         return self.activate(F.linear(x.flatten(1), self.filters, self.bias))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
@@ -73,7 +77,7 @@ class Shallow(nn.Module, ABC):
         if self.blur == 0:
             return images
         side = min(self.input_shape[1:])
-        t = images.new_full((len(images), 1), (self.blur * side / 2) ** 2)
+        t = images.new_full((images.shape[0], 1), (self.blur * side / 2) ** 2)
         return diffuse(images.unflatten(1, self.input_shape), t)[:, 0].flatten(1)
 
 
@@ -103,7 +107,7 @@ class Rff(Shallow):
         z = torch.randn(units, D, generator=rng, device=rng.device)
         self.register_buffer("frequencies", self.sigma * self.blurred(z))
         self.register_buffer("phases", torch.rand(units, generator=rng, device=rng.device) * (2 * math.pi))
-        _xavier(self.output.weight, rng)
+        uniform_(self.output.weight, math.sqrt(6 / sum(self.output.weight.shape)), rng)  # Xavier
 
     @property
     def filters(self) -> Float[Tensor, "F D"]:
@@ -131,9 +135,9 @@ class Relu(Shallow):
     ) -> None:
         super().__init__(input_shape, n_outputs, units, alpha, blur)
         self.hidden = bare(nn.Linear, math.prod(self.input_shape), units)
-        _xavier(self.hidden.weight, rng)
+        uniform_(self.hidden.weight, math.sqrt(6 / sum(self.hidden.weight.shape)), rng)  # Xavier
         nn.init.zeros_(self.hidden.bias)
-        _xavier(self.output.weight, rng)
+        uniform_(self.output.weight, math.sqrt(6 / sum(self.output.weight.shape)), rng)  # Xavier
 
     @property
     def bias(self) -> Float[Tensor, " F"]:
@@ -151,9 +155,94 @@ class Relu(Shallow):
         return self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
 
 
-def _xavier(weight: Tensor, rng: torch.Generator) -> None:
-    """Fill a weight [out, in] with uniform draws of variance 2 / (in + out)."""
-    bound = math.sqrt(6 / sum(weight.shape))
-    draw = torch.rand(weight.shape, generator=rng, device=rng.device) * 2 - 1
-    with torch.no_grad():
-        weight.copy_(bound * draw)
+SIDES = ("auto", "input", "weight")
+"""What a transformation acts on; "auto" takes the cheaper side for each batch."""
+
+
+class ShallowOrbit(OrbitAverage):
+    r"""A shallow network averaged over transformations of its inputs or of its filters (paper B, sections 3.2 and 3.4).
+
+    The last layer is linear, so averaging outputs is averaging features:
+
+        f_hat(x) = W_2 phi_hat(x),   phi_hat(x) = 1/S sum_s phi(W_1 g_s x + b) = 1/S sum_s phi((W_1 o g_s) x + b).
+
+    | side | what is warped | warps per step |
+    |---|---|---|
+    | input | every image by its own S maps | S B |
+    | weight | every filter by S maps that all inputs share | S F |
+
+    The products that follow are the same in number, so the side with fewer warps is cheaper: inputs, unless the batch
+    is larger than the hidden layer. The two sides agree exactly where nothing is interpolated (plain coordinates,
+    quarter turns, whole pixels), and as closely as interpolation allows elsewhere.
+    """
+
+    net: Shallow
+
+    def __init__(
+        self,
+        net: Shallow,
+        transform: Transform,
+        samples: int = 16,
+        samples_eval: int = 32,
+        side: str = "auto",
+    ) -> None:
+        super().__init__(net, transform, samples, samples_eval)
+        self.side = choose("side", side, SIDES)
+        self.movable = isinstance(transform, Affine2d | AffineCoordinates)
+        if side == "weight" and not self.movable:
+            moved_filters(net, transform, torch.zeros(1, transform.noise_dim))  # raises
+
+    def cheaper_side(self, B: int) -> str:
+        if self.side != "auto":
+            return self.side
+        return "weight" if self.movable and self.net.units < B else "input"
+
+    def noise(self, B: int, S: int, rng: torch.Generator) -> Float[Tensor, "_ {S} K"]:
+        """Draw the noise of a batch: per input, or one set for all inputs if the filters are transformed."""
+        return self.transform.noise(1 if self.cheaper_side(B) == "weight" else B, S, rng)
+
+    def mean_features(
+        self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "_ S K"], side: str | None = None
+    ) -> Float[Tensor, "B F"]:
+        net, S = self.net, eps.shape[1]
+        if (side or self.cheaper_side(len(x))) == "weight":
+            if len(eps) != 1:
+                raise InputError(
+                    f"all inputs share the transformed filters, so the noise must be [1, S, K]; got {list(eps.shape)}."
+                )
+            filters, bias = moved_filters(net, self.transform, eps[0])
+            a = F.linear(x.flatten(1), filters.flatten(0, 1), bias.flatten())
+            return net.activate(a.unflatten(1, (S, -1))).mean(1)
+        views = self.transform.act(x, eps.expand(len(x), -1, -1))
+        return net.features(views.flatten(0, 1)).unflatten(0, (len(x), S)).mean(1)
+
+    def average(
+        self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None
+    ) -> Float[Tensor, "B D"]:
+        self.transform.check(x)
+        eps = self.noise(len(x), samples or self.samples, rng).to(x)
+        outputs: Tensor = self.net.output(self.mean_features(x, eps))
+        return outputs
+
+    def _mean(self, x: Tensor, eps: Tensor) -> Tensor:
+        # In evaluation all inputs share one set of noise, and the side must not depend on how many there are.
+        side = "weight" if self.side == "weight" else "input"
+        outputs: Tensor = self.net.output(self.mean_features(x, eps[:1], side))
+        return outputs
+
+
+def moved_filters(
+    net: Shallow, transform: Transform, eps: Float[Tensor, "S K"]
+) -> tuple[Float[Tensor, "S F D"], Float[Tensor, "S F"]]:
+    """Return the first layer W_1 o g_s and its biases for each of S maps."""
+    if isinstance(transform, Affine2d):
+        C, H, W = net.input_shape
+        filters = transform_flat_weights(net.filters, transform.matrices(eps[None])[0], (C, H, W))
+        return filters, net.bias.expand(len(eps), -1)
+    if isinstance(transform, AffineCoordinates):
+        T = affine_matrices(transform.eta.to(eps), eps, transform.generators)
+        return net.filters @ T[..., :2], T[..., 2] @ net.filters.mT + net.bias
+    raise InputError(
+        f"only affine transformations can act on the weights; got {type(transform).__name__}. "
+        f"Let it act on the inputs: side='input' (--set side=input)."
+    )

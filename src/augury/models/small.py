@@ -33,8 +33,7 @@ class MLP(nn.Sequential):
         super().__init__(OrderedDict(layers[:-1]))  # no activation after the last layer
 
 
-LAST_MAP = 5
-"""Side of the largest map that the last convolution sees."""
+LAST_MAP = 5  # side of the largest map that the last convolution sees
 
 
 class CNN(nn.Sequential):
@@ -77,8 +76,7 @@ class CNN(nn.Sequential):
         super().__init__(OrderedDict(layers))
 
 
-SEGMENTS = 8
-"""Largest number of positions in time that the linear layer sees."""
+SEGMENTS = 8  # largest number of positions in time that the linear layer sees
 
 
 class SignalCNN(nn.Sequential):

@@ -5,11 +5,12 @@ views/*.png, *.jpg      the pictures it names
 views/beside.json       another model's answers on the same orbits, where one was trained to compare
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-from augury.records.results import Record
+from augury.core.errors import InputError
+from augury.records.record import Count, Name, OneOf, Positive, Record, Share
 
 VIEWS, EXHIBITS, BESIDE = "views", "exhibits.json", "beside.json"
 """The folder, and the records in it."""
@@ -19,34 +20,47 @@ BOX = 1000
 """Drawings live in a square of this side, y downwards."""
 STYLES = ("picture", "line", "dots")
 
+Numbers = Sequence[int]
+
 
 @dataclass(frozen=True)
 class Gallery(Record):
     """Frames of one size in rows and columns: pictures in one file, or drawings as numbers."""
 
-    rows: int
+    rows: Positive
     """How many rows."""
-    columns: int
+    columns: Positive
     """Frames in each."""
-    style: str
+    style: Annotated[str, OneOf(STYLES)]
     """One of `STYLES`."""
-    file: str | None = None
+    file: Name | None = None
     """The picture that holds all frames edge to edge, for style "picture"."""
-    width: int = BOX
+    width: Positive = BOX
     """Width of a frame."""
-    height: int = BOX
+    height: Positive = BOX
     """Height of a frame."""
-    strokes: Sequence[Any] = ()
+    strokes: Sequence[Sequence[Sequence[Numbers]]] = ()
     """[row][column][stroke]: x0, y0, x1, y1, ... whole numbers in a frame, for lines and dots."""
-    backdrop: Sequence[Any] = ()
+    backdrop: Sequence[Numbers] = ()
     """[class]: x0, y0, ... of dots that stand behind every frame."""
+
+    def check(self) -> None:
+        """Raise unless there is a frame for every row and column."""
+        flat = [*self.backdrop, *(stroke for row in self.strokes for frame in row for stroke in frame)]
+        drawn = len(self.strokes) == self.rows and all(len(row) == self.columns for row in self.strokes)
+        if (self.file is None) == (self.style == "picture") or not (self.file or drawn):
+            raise InputError(
+                f"a gallery must hold {self.rows} x {self.columns} frames, as a file or as strokes."
+            )
+        if any(len(numbers) % 2 for numbers in flat):
+            raise InputError("a stroke must hold pairs of numbers.")
 
 
 @dataclass(frozen=True)
 class Example(Record):
     """One input that is shown."""
 
-    index: int
+    index: Count
     """Its place in the set it was drawn from."""
     label: str | None = None
     """Its class, where it has one."""
@@ -69,10 +83,14 @@ class Route(Record):
     frames: Gallery
     """A row for each example, a column for each step."""
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Route":
-        """Rebuild the record and its frames."""
-        return super().from_json({**values, "frames": Gallery.from_json(values["frames"])})
+    def check(self) -> None:
+        """Raise unless every step has a place and a column."""
+        if len(self.at) != self.frames.columns or (self.learned is not None and self.at[0] == self.at[-1]):
+            raise InputError(
+                f"route '{self.name}' must say where each of its {self.frames.columns} frames is."
+            )
+        if self.unit == "factor" and min(*self.at, self.learned or 1.0) <= 0:
+            raise InputError(f"the factors of route '{self.name}' must be positive.")
 
 
 @dataclass(frozen=True)
@@ -81,13 +99,13 @@ class Answers(Record):
 
     model: str
     """Which model."""
-    classes: Sequence[Any] = ()
+    classes: Sequence[Sequence[Sequence[Sequence[Count]]]] = ()
     """The likeliest classes, likeliest first; at most three."""
-    chances: Sequence[Any] = ()
+    chances: Sequence[Sequence[Sequence[Sequence[Share]]]] = ()
     """Their probabilities."""
-    truth: Sequence[Any] = ()
+    truth: Sequence[Sequence[Sequence[Share]]] = ()
     """The probability of the example's own class."""
-    values: Sequence[Any] = ()
+    values: Sequence[Sequence[Sequence[Sequence[float]]]] = ()
     """The first outputs, for regression."""
 
 
@@ -97,9 +115,9 @@ class Exhibits(Record):
 
     kind: str
     """Kind of the data: "image", "signal", "points", "coordinates", "features"."""
-    task: str
+    task: Annotated[str, OneOf(("classification", "regression"))]
     """"classification" or "regression"."""
-    part: str
+    part: Annotated[str, OneOf(("test", "train"))]
     """The part of the data that the examples come from: "test", or "train" where there is no test set."""
     class_names: Sequence[str]
     """Names of the classes."""
@@ -111,24 +129,29 @@ class Exhibits(Record):
     """What the model says there."""
     draws: Gallery | None = None
     """A row for each example: as it is in the data, then draws from the learned distribution."""
-    epoch: int = 0
+    epoch: Count = 0
     """The epoch whose state is shown: the one that was kept."""
-    tested: int = 0
+    tested: Count = 0
     """Test inputs behind what follows."""
-    confusion: Sequence[Any] = ()
+    confusion: Sequence[Sequence[Count]] = ()
     """[true class][answer]: how many; left out where there are very many classes."""
-    confused: Sequence[Any] = ()
+    confused: Sequence[Sequence[Count]] = ()
     """[true class, answer, how many] of the most frequent mistakes."""
-    pairs: Sequence[Any] = ()
+    pairs: Sequence[Sequence[float]] = ()
     """[target, prediction] of the first output for some test inputs, for regression."""
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Exhibits":
-        """Rebuild the record and all that it holds."""
-        inner = {
-            "examples": tuple(Example.from_json(example) for example in values["examples"]),
-            "routes": tuple(Route.from_json(route) for route in values["routes"]),
-            "answers": Answers.from_json(values["answers"]),
-            "draws": None if values.get("draws") is None else Gallery.from_json(values["draws"]),
-        }
-        return super().from_json({**values, **inner})
+    def check(self) -> None:
+        """Raise unless examples, frames, answers and classes fit one another."""
+        rows, C = len(self.examples), len(self.class_names)
+        galleries = [route.frames for route in self.routes] + ([] if self.draws is None else [self.draws])
+        if any(gallery.rows != rows for gallery in galleries):
+            raise InputError(f"there must be a row of frames for each of {rows} examples.")
+        for said in (self.answers.classes, self.answers.chances, self.answers.truth, self.answers.values):
+            if said and [[len(e) for e in r] for r in said] != [[len(r.at)] * rows for r in self.routes]:
+                raise InputError("there must be an answer for each step of each example on each route.")
+        if self.confusion and [len(row) for row in self.confusion] != [C] * C:
+            raise InputError(f"a confusion matrix of {C} classes must be {C} x {C}.")
+        if any(len(one) != 3 or max(one[:2]) >= C for one in self.confused):
+            raise InputError(f"a mistake must be two of {C} classes and a count.")
+        if any(len(pair) != 2 for pair in self.pairs):
+            raise InputError("a pair must be a target and a prediction.")

@@ -1,17 +1,12 @@
-"""What was learned, as plain data: frozen, free of torch, JSON in and out.
+"""What `learn`, `audit` and `adapt` found, as plain data: frozen, free of torch, JSON in and out."""
 
-What adapting an extractor to a task left, as plain data: frozen, free of torch, JSON in and out.
-"""
-
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from augury.core.errors import InputError
-
-R = TypeVar("R", bound="Record")
+from augury.records.record import Count, Name, NotNegative, OneOf, Positive, Range, Record, Share
 
 VERDICTS = ("invariant", "not invariant", "undecided", "given")
 """What can be said of a width; "given" is one that was fixed by the user."""
@@ -21,46 +16,30 @@ AUDIT_VERDICTS = ("genuine", "only on the training distribution", "sensitive", "
 """What an audit can say of a model's invariance; trivial is that of a model whose output never changes."""
 
 
-class Record:
-    """A frozen dataclass that goes to JSON and comes back; an unknown key is an error."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as plain dictionaries, lists, strings and numbers."""
-        return asdict(self)  # type: ignore[call-overload]
-
-    @classmethod
-    def from_json(cls: type[R], values: Mapping[str, Any]) -> R:
-        """Rebuild a record from what `to_json` gave."""
-        known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise InputError(
-                f"{cls.__name__} has no field {unknown[0]!r}; it has {', '.join(sorted(known))}. "
-                f"Was the file written by another version of Augury?"
-            )
-        return cls(**values)
-
-    def dumps(self) -> str:
-        """Return the record as indented JSON text."""
-        return json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
-
-
 @dataclass(frozen=True)
 class Width(Record):
     """One learned width, as a person reads it."""
 
     value: float
     """The width in its unit."""
-    unit: str
+    unit: Name
     """"deg", "px", "factor", or "" for a plain number."""
     low: float | None = None
     """Lower end of a 95 % interval, where the method gives one."""
     high: float | None = None
     """Upper end."""
-    verdict: str = "undecided"
+    verdict: Annotated[str, OneOf(VERDICTS)] = "undecided"
     """One of `VERDICTS`."""
     planted: float | None = None
     """The truth, where the data set carries one."""
+
+    def check(self) -> None:
+        """Raise unless factors are positive and the interval has its ends in order."""
+        there = [v for v in (self.value, self.low, self.high, self.planted) if v is not None]
+        if self.unit == "factor" and min(there) <= 0:
+            raise InputError(f"a factor must be positive; got {min(there)}.")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise InputError(f"an interval must not end before it begins; got {self.low} to {self.high}.")
 
 
 @dataclass(frozen=True)
@@ -75,37 +54,20 @@ class Invariance(Record):
     """The network's name."""
     data: str
     """Where the data came from."""
-    test_accuracy: float | None = None
+    test_accuracy: Share | None = None
     """On the test set; None for regression or where there is none."""
-    test_error: float | None = None
+    test_error: NotNegative | None = None
     """Root mean squared error on the test set, for regression."""
     log_evidence: float | None = None
     """Log marginal likelihood (or the bound that was maximised), summed over the training set."""
     log_evidence_without: float | None = None
     """That of the same network trained without any invariance, the baseline; None if it was not trained."""
-    seconds: float = 0.0
+    seconds: NotNegative = 0.0
     """Training time."""
     run: str | None = None
     """The run folder, where there is one."""
     notes: tuple[str, ...] = ()
     """What a person should know besides, such as a target that was not reached."""
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Invariance":
-        """Rebuild the record and its widths.
-
-        Parameters
-        ----------
-        values
-            The fields.
-
-        Returns
-        -------
-        Invariance
-            The record.
-        """
-        widths = {name: Width.from_json(width) for name, width in values.get("widths", {}).items()}
-        return super().from_json({**values, "widths": widths, "notes": tuple(values.get("notes", ()))})
 
 
 @dataclass(frozen=True)
@@ -114,7 +76,7 @@ class Measure(Record):
 
     value: float
     """The mean."""
-    stderr: float | None = None
+    stderr: NotNegative | None = None
     """Its standard error over inputs; None for a single input."""
 
 
@@ -132,13 +94,8 @@ class Scores(Record):
     """Cosine between saliency maps in one frame; None for a model without gradients."""
     agreement: Measure | None = None
     """Share of views that get their input's prediction; None for regression."""
-    images: int = 0
+    images: Count = 0
     """How many inputs."""
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Scores":
-        """Rebuild the record and its measures."""
-        return super().from_json({**values, **_each(Measure, values, "LI", "DI", "SI", "agreement")})
 
 
 @dataclass(frozen=True)
@@ -154,17 +111,12 @@ class Point(Record):
     noise_floor: Scores
     """What interpolation alone costs at this strength."""
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Point":
-        """Rebuild the record and its scores."""
-        return super().from_json({**values, **_each(Scores, values, "scores", "noise_floor")})
-
 
 @dataclass(frozen=True)
 class Worst(Record):
     """An input on which the model is least invariant."""
 
-    index: int
+    index: Count
     """Its place in the audited set."""
     label: str | None
     """Its class, where it has one."""
@@ -200,9 +152,9 @@ class Audit(Record):
     """The same measures between an input and itself, moved forth and back."""
     sigma_max_jacobian: float | None
     """Largest singular value of the Jacobian of the logits in the input, mean over inputs; None if it cannot be had."""
-    verdict: str
+    verdict: Annotated[str, OneOf(AUDIT_VERDICTS)]
     """One of `AUDIT_VERDICTS`."""
-    images: int
+    images: Count
     """How many inputs were audited."""
     why: str = ""
     """The figures behind the verdict, in a sentence."""
@@ -210,11 +162,11 @@ class Audit(Record):
     """What to do about it."""
     sigma_max_relative: float | None = None
     """`sigma_max_jacobian` over the root mean squared distance of the logits from their mean."""
-    sigma_max_weights: dict[str, float] = field(default_factory=dict)
+    sigma_max_weights: dict[str, NotNegative] = field(default_factory=dict)
     """Largest singular value of every weight matrix, where the model is a module."""
-    accuracy: float | None = None
+    accuracy: Share | None = None
     """On the audited inputs as they are, where they have labels for the model's outputs."""
-    accuracy_moved: float | None = None
+    accuracy_moved: Share | None = None
     """On their views."""
     curve: tuple[Point, ...] = ()
     """The measures by strength, weakest first."""
@@ -230,30 +182,13 @@ class Audit(Record):
     """What was audited."""
     data: str = ""
     """On which inputs."""
-    seconds: float = 0.0
+    seconds: NotNegative = 0.0
     """How long it took."""
 
     @property
     def scores(self) -> Scores:
         """The measures on the audited inputs."""
         return Scores(self.LI, self.LI_relative, self.DI, self.SI, self.agreement, self.images)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Audit":
-        """Rebuild the record and all that it holds."""
-        many: dict[str, Any] = {
-            "curve": tuple(Point.from_json(point) for point in values.get("curve", ())),
-            "worst": tuple(Worst.from_json(worst) for worst in values.get("worst", ())),
-        }
-        for name in ("per_class", "drift"):
-            many[name] = {key: Scores.from_json(scores) for key, scores in values.get(name, {}).items()}
-        one = _each(Measure, values, "LI", "DI", "SI", "agreement") | _each(Scores, values, "noise_floor")
-        return super().from_json({**values, **one, **many})
-
-
-def _each(record: type[Record], values: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return those of the named values that are there and not None, as records."""
-    return {name: record.from_json(values[name]) for name in names if values.get(name) is not None}
 
 
 INVARIANT, SENSITIVE = 0.75, 0.25
@@ -275,15 +210,15 @@ class Bound(Record):
     X: float
     """Largest norm of a feature vector (a constant 1 among the features)."""
     B: float
-    """Norm of the head; for a fine-tuned network, of all that is trained."""
-    n: int
+    """Norm of the head."""
+    n: Positive
     """Training examples."""
-    descriptors: int
+    descriptors: Positive
     """|I|: among how many descriptors was chosen; 1 where none was."""
-    failure: float
+    failure: Share
     """Probability with which the bound may fail (the theorem's delta)."""
     loss: str = "ramp"
-    """The loss that is bounded, see `augury.evidence.bound`."""
+    """The loss that is bounded, see `augury.methods.hyper.scores`."""
 
     @classmethod
     def of(
@@ -303,7 +238,7 @@ class Bound(Record):
 class Trial(Record):
     """A descriptor that was tried."""
 
-    descriptor: dict[str, float]
+    descriptor: dict[str, Share]
     """By group."""
     value: float
     """Log evidence, or minus the training loss summed over examples."""
@@ -313,41 +248,41 @@ class Trial(Record):
 class Adaptation(Record):
     """What was learned for one task."""
 
-    descriptor: dict[str, float]
+    descriptor: dict[str, Share]
     """Every entry in [0, 1] by the name of its group: 1 invariant, 0 sensitive; empty for a plain readout."""
     score: float
     """Accuracy, or R^2: on the test set where there is one, else the held-out estimate."""
     bound: Bound
     """What theory promises."""
-    seconds: float
+    seconds: NotNegative
     """From the data to the adapted model, without scoring it."""
-    score_name: str = "accuracy"
+    score_name: Annotated[str, OneOf(("accuracy", "R^2"))] = "accuracy"
     """"accuracy" or "R^2"."""
-    scored_on: str = "test"
-    """"test" or "held out"."""
+    scored_on: Annotated[str, OneOf(("test", "held out", "training"))] = "test"
+    """"test", "held out" or "training"."""
     held_out: float | None = None
     """The same score estimated from the training examples: each predicted by a head that has not seen it."""
     train_score: float | None = None
     """The same score on the training examples themselves."""
     words: str = ""
     """The descriptor as a sentence."""
-    task: str = "classification"
+    task: Annotated[str, OneOf(("classification", "regression"))] = "classification"
     """"classification" or "regression"."""
-    criterion: str = "evidence"
+    criterion: Annotated[str, OneOf(("evidence", "loss", "given"))] = "evidence"
     """What chose the descriptor: "evidence", "loss" or "given"."""
-    levels: int | None = None
+    levels: Annotated[int, Range(2)] | None = None
     """Into how many levels each entry was discretised; None for continuous."""
     log_evidence: float | None = None
     """Of the head, at the descriptor, on all training examples."""
     train_loss: float | None = None
     """Mean cross-entropy, or mean squared error of standardised targets, on the training examples."""
-    delta: float | None = None
+    delta: NotNegative | None = None
     """Prior precision of the head that was learned."""
     trials: tuple[Trial, ...] = ()
     """Descriptors that were tried, in order."""
-    N: int = 0
+    N: Count = 0
     """Training examples."""
-    features: int = 0
+    features: Count = 0
     """Numbers that the head sees of each input."""
     data: str = ""
     """Where the data came from."""
@@ -355,26 +290,6 @@ class Adaptation(Record):
     """Where the extractor came from."""
     run: str | None = None
     """The run folder, where there is one."""
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Adaptation":
-        """Rebuild the record and all that it holds.
-
-        Parameters
-        ----------
-        values
-            The fields.
-
-        Returns
-        -------
-        Adaptation
-            The record.
-        """
-        parts = {
-            "bound": Bound.from_json(values["bound"]),
-            "trials": tuple(Trial.from_json(trial) for trial in values.get("trials", ())),
-        }
-        return super().from_json({**values, **parts})
 
 
 def in_words(descriptor: Mapping[str, float]) -> str:

@@ -1,5 +1,6 @@
 """The page of an audit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,22 +10,19 @@ from markupsafe import Markup
 from augury.config.audit import LIMITS
 from augury.records.results import Audit, Measure, Scores
 from augury.report.numbers import NOTHING, UNITS, amount, number, percent, seconds
-from augury.report.pictures import Sheets, frame
+from augury.report.orbit import Sheets, frame
 from augury.report.plots import Bar, Line, Plot, bar_list, draw, legend
-from augury.report.read import Audited
+from augury.training.run_folder import Audited
 
-TONES = {
-    "genuine": "good",
-    "only on the training distribution": "open",
-    "sensitive": "bad",
-    "trivially invariant": "bad",
-}
-SENTENCES = {
-    "genuine": "Invariance to {} is genuine.",
-    "only on the training distribution": "Invariance to {} holds on the training distribution only.",
-    "sensitive": "The model is sensitive to {}.",
-    "trivially invariant": "The model is trivially invariant to {}: its output never changes.",
-}
+VERDICTS = {
+    "genuine": ("good", "Invariance to {} is genuine."),
+    "only on the training distribution": (
+        "open",
+        "Invariance to {} holds on the training distribution only.",
+    ),
+    "sensitive": ("bad", "The model is sensitive to {}."),
+    "trivially invariant": ("bad", "The model is trivially invariant to {}: its output never changes."),
+}  # style and sentence
 COLUMNS = ("input", "view", "saliency of the input", "saliency of the view")
 """Columns of the worst inputs; both maps are in the frame of the input."""
 
@@ -34,25 +32,21 @@ class Curve:
     """A measure over strength."""
 
     title: str
-    name: str
-    """Field of `Scores`."""
-    limit: float | None
-    """Limit of the verdict."""
-    share: bool = False
-    """Whether it is a share of inputs."""
+    name: str  # field of `Scores`
+    limit: float | None  # limit of the verdict
+    share: bool = False  # whether it is a share of inputs
 
 
 def audited_page(found: Audited) -> dict[str, Any]:
-    """Return the values of the template."""
     audit, sheets = found.audit, Sheets(found.path)
-    strong = Markup("<strong>{}</strong>").format(audit.group)
+    tone, sentence = VERDICTS.get(audit.verdict, ("open", "{}"))
     sets = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
     return {
         "title": found.name,
         "facts_line": [audit.model, audit.data, f"{audit.images:,} inputs", seconds(audit.seconds)],
         "audit": audit,
-        "tone": TONES.get(audit.verdict, "open"),
-        "sentence": Markup(SENTENCES.get(audit.verdict, "{}")).format(strong),
+        "tone": tone,
+        "sentence": Markup(sentence).format(Markup("<strong>{}</strong>").format(audit.group)),
         "tiles": _tiles(audit),
         "sets": _table(sets),
         "drift": _drift(audit),
@@ -71,20 +65,24 @@ def audited_page(found: Audited) -> dict[str, Any]:
 
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
     """Return the main figures: title, value, and what to compare it with."""
-    floor, tiles = audit.noise_floor, []
-    if audit.agreement is not None:
-        alone = "" if floor.agreement is None else f"interpolation alone: {percent(floor.agreement.value)}"
-        tiles.append(("Views that keep the prediction", percent(audit.agreement.value), alone))
-    if audit.SI is not None:
-        alone = "" if floor.SI is None else f"interpolation alone: {number(floor.SI.value)}"
-        tiles.append(("Saliency similarity (SI)", number(audit.SI.value), alone))
-    if audit.LI_relative is not None:
-        alone = f"interpolation alone: {percent(floor.LI_relative)}"
-        alone = alone if floor.LI_relative is not None else "of the squared distance to another input"
-        tiles.append(("Change of the logits", percent(audit.LI_relative), alone))
+    floor = audit.noise_floor
+
+    def tile(title: str, value: float | None, alone: float | None, write: Callable[..., str]) -> None:
+        if value is not None:
+            than = "" if alone is None else f"interpolation alone: {write(alone)}"
+            tiles.append((title, write(value), than))
+
+    tiles: list[tuple[str, str, str]] = []
+    tile("Views that keep the prediction", _value(audit.agreement), _value(floor.agreement), percent)
+    tile("Saliency similarity (SI)", _value(audit.SI), _value(floor.SI), number)
+    tile("Change of the logits", audit.LI_relative, floor.LI_relative, percent)
     if audit.accuracy is not None:
         tiles.append(("Accuracy", percent(audit.accuracy), f"on views: {percent(audit.accuracy_moved)}"))
     return tiles
+
+
+def _value(measure: Measure | None) -> float | None:
+    return None if measure is None else measure.value
 
 
 HEAD = ("LI", "relative", "DI", "SI", "agreement", "inputs")

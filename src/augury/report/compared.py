@@ -7,12 +7,11 @@ from typing import Any
 from augury.records.results import Invariance, Width
 from augury.report.curves import Series, curve_plots, width_plot
 from augury.report.numbers import NOTHING, either_way, number, percent, seconds
-from augury.report.plots import Bar, Line, bar_list, draw, legend, scale_end, width_bar
-from augury.report.read import Adapted, Audited, Found, Run
+from augury.report.plots import Bar, bar_list, draw, legend, scale_end, width_bar
+from augury.training.run_folder import Adapted, Audited, Found, Pretrained, Run
 
 
 def compared_page(found: Sequence[Found]) -> dict[str, Any]:
-    """Return the values of the template."""
     names = named(found)
     runs = [(name, one) for name, one in zip(names, found, strict=True) if isinstance(one, Run)]
     series = [Series(name, run.rows, k) for k, (name, run) in enumerate(runs)]
@@ -58,16 +57,11 @@ def _accuracy(runs: Sequence[tuple[str, Run]]) -> Any:
 
 def _trajectories(series: Sequence[Series], runs: Sequence[tuple[str, Run]]) -> list[tuple[str, Any]]:
     units = {n: w.unit for _, run in runs if run.invariance for n, w in run.invariance.widths.items()}
-    out = []
-    for name, unit in units.items():
-        lines: list[Line] = [line for line in (one.width(name) for one in series) if len(line.x) > 1]
-        if lines:
-            out.append((name, width_plot(name, lines, unit)))
-    return out
+    lines = {name: [line for one in series if len((line := one.width(name)).x) > 1] for name in units}
+    return [(name, width_plot(name, some, units[name])) for name, some in lines.items() if some]
 
 
-Table = tuple[str, list[str], list[list[str]]]
-"""Title, column heads, rows."""
+Table = tuple[str, list[str], list[list[str]]]  # title, column heads, rows
 
 
 def named(found: Sequence[Found]) -> list[str]:
@@ -83,6 +77,7 @@ def tables(found: Sequence[Found]) -> list[Table]:
         ("What was learned", Run, _learned_figures),
         ("Audits", Audited, _audit_figures),
         ("Adaptations", Adapted, _adapted_figures),
+        ("Extractors", Pretrained, _pretrained_figures),
     )
     out: list[Table] = []
     for title, kind, figures in kinds:
@@ -94,8 +89,7 @@ def tables(found: Sequence[Found]) -> list[Table]:
     return out
 
 
-Figures = dict[str, Callable[[Any], str]]
-"""Name of a figure, and how to write it for one run."""
+Figures = dict[str, Callable[[Any], str]]  # name of a figure, and how to write it for one run
 
 
 def _learned_figures(runs: list[Run]) -> Figures:
@@ -144,25 +138,45 @@ def _audit_figures(audits: list[Audited]) -> Figures:
 
 
 def _adapted_figures(found: list[Adapted]) -> Figures:
-    groups = dict.fromkeys(name for one in found for name in one.values.get("descriptor", {}))
+    groups = dict.fromkeys(name for one in found for name in one.adaptation.descriptor)
     return {
-        "data": lambda a: str(a.values.get("data", NOTHING)),
-        "extractor": lambda a: str(a.values.get("extractor", NOTHING)),
+        "data": lambda a: a.adaptation.data,
+        "extractor": lambda a: a.adaptation.extractor,
         **{name: partial(_entry, name=name) for name in groups},
         "score": _score,
-        "bound": lambda a: number(a.values.get("bound", {}).get("total")),
-        "time": lambda a: seconds(a.values.get("seconds")),
+        "bound": lambda a: number(a.adaptation.bound.total),
+        "time": lambda a: seconds(a.adaptation.seconds),
     }
 
 
 def _entry(found: Adapted, name: str) -> str:
-    return number(found.values.get("descriptor", {}).get(name))
+    return number(found.adaptation.descriptor.get(name))
 
 
 def _score(found: Adapted) -> str:
-    name, score = found.values.get("score_name", "accuracy"), found.values.get("score")
-    on = found.values.get("scored_on", "test")
-    return f"{percent(score) if name == 'accuracy' else number(score)} {name} ({on})"
+    record = found.adaptation
+    write = percent if record.score_name == "accuracy" else number
+    return f"{write(record.score)} {record.score_name} ({record.scored_on})"
+
+
+def _pretrained_figures(found: list[Pretrained]) -> Figures:
+    known = [one.extractor.pretraining for one in found if one.extractor and one.extractor.pretraining]
+    groups = dict.fromkeys(name for pretraining in known for name in pretraining.invariance)
+    return {
+        "method": lambda one: str(one.config.get("method")),
+        "encoder": lambda one: str(one.config.get("encoder")),
+        "data": lambda one: str(one.config.get("data", {}).get("source", NOTHING)),
+        "images": lambda one: f"{one.config.get('data', {}).get('train', 0):,}",
+        "epochs done": lambda one: f"{len(one.rows)} of {one.config.get('epochs')}",
+        "loss": lambda one: number(one.rows[-1].get("loss"), 4) if one.rows else NOTHING,
+        **{f"cosine at 1: {name}": partial(_cosine, name=name) for name in groups},
+        "time": lambda one: seconds(one.extractor.pretraining.seconds) if one.extractor else NOTHING,
+    }
+
+
+def _cosine(found: Pretrained, name: str) -> str:
+    known = found.extractor and found.extractor.pretraining
+    return number(known.invariance.get(name, {}).get("at_1")) if known else NOTHING
 
 
 def remarks(found: Sequence[Found]) -> list[str]:
@@ -181,6 +195,9 @@ def remarks(found: Sequence[Found]) -> list[str]:
     if len(ways) > 1:
         said.append("These runs approximate the evidence in different ways: its values cannot be compared.")
     said += [f"{r.name} has not ended." for r in runs if r.invariance is None]
+    said += [
+        f"{one.name} has not ended." for one in found if isinstance(one, Pretrained) and not one.extractor
+    ]
     if len({a.group for a in audits}) > 1:
         said.append("These audits are about different transformations.")
     if len({a.data for a in audits}) > 1:
@@ -189,20 +206,17 @@ def remarks(found: Sequence[Found]) -> list[str]:
 
 
 def as_object(found: Sequence[Found]) -> dict[str, Any]:
-    """Return everything as plain data."""
-    return {
-        "runs": [
-            {"name": name, "path": str(one.path), **_object(one)}
-            for one, name in zip(found, named(found), strict=True)
-        ],
-        "remarks": remarks(found),
-    }
+    pairs = zip(found, named(found), strict=True)
+    runs = [{"name": name, "path": str(one.path), **_object(one)} for one, name in pairs]
+    return {"runs": runs, "remarks": remarks(found)}
 
 
 def _object(one: Found) -> dict[str, Any]:
     if isinstance(one, Audited):
         return {"kind": "audit", "record": one.audit.to_json()}
     if isinstance(one, Adapted):
-        return {"kind": "adaptation", "record": one.values}
-    record = None if one.invariance is None else one.invariance.to_json()
-    return {"kind": "learned", "record": record, "settings": one.config, "epochs_done": len(one.rows)}
+        return {"kind": "adaptation", "record": one.adaptation.to_json()}
+    assert isinstance(one, Run | Pretrained)
+    kind, found = ("learned", one.invariance) if isinstance(one, Run) else ("extractor", one.extractor)
+    record = None if found is None else found.to_json()
+    return {"kind": kind, "record": record, "settings": one.config, "epochs_done": len(one.rows)}

@@ -15,24 +15,18 @@ class Cell:
     """One count of a confusion matrix."""
 
     count: int
-    share: float
-    """Of the inputs of its class."""
-    right: bool
-    """Whether it is on the diagonal."""
-    title: str
-    """Description in words."""
+    share: float  # of the inputs of its class
+    right: bool  # whether it is on the diagonal
+    title: str  # description in words
 
 
 @dataclass(frozen=True)
 class Confusion:
     """The confusion matrix of a model, as text."""
 
-    name: str
-    """Name of the model."""
-    names: list[str]
-    """Names of the classes."""
-    rows: list[tuple[str, list[Cell], str]]
-    """Each class with its counts and its accuracy."""
+    name: str  # name of the model
+    names: list[str]  # names of the classes
+    rows: list[tuple[str, list[Cell], str]]  # each class with its counts and its accuracy
 
 
 def confusion(name: str, left: Exhibits | None) -> Confusion | None:
@@ -50,18 +44,12 @@ def confusion(name: str, left: Exhibits | None) -> Confusion | None:
 
 
 def mistakes(left: Exhibits | None, most: int = 5) -> list[str]:
-    """Return the most frequent errors in words."""
-    if left is None:
-        return []
+    names, confused = ((), ()) if left is None else (left.class_names, left.confused[:most])
     times = {1: "once", 2: "twice"}
-    return [
-        f"{left.class_names[t]} predicted as {left.class_names[p]} ({times.get(n, f'{n} times')})"
-        for t, p, n in left.confused[:most]
-    ]
+    return [f"{names[t]} predicted as {names[p]} ({times.get(n, f'{n} times')})" for t, p, n in confused]
 
 
 def scatter(left: Exhibits | None) -> Markup | None:
-    """Return predictions against targets, for regression."""
     if left is None or not left.pairs:
         return None
     low, high = span([v for pair in left.pairs for v in pair])

@@ -7,7 +7,7 @@ from typing import Any
 
 from augury.report.numbers import Number, amount, either_way, number, percent
 from augury.report.plots import Line, Plot
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 CURVES = {
     "log_evidence": "Log evidence (nats)",
@@ -28,20 +28,17 @@ class Series:
     dashed: bool = False
 
     def line(self, key: str) -> Line:
-        """Return one metric over training."""
         have = [row for row in self.rows if row.get(key) is not None]
         return Line(
             self.name, [r["epoch"] for r in have], [r[key] for r in have], (), self.colour, self.dashed
         )
 
     def width(self, name: str) -> Line:
-        """Return one width over training."""
         have = [row for row in self.rows if name in row.get("widths", {})]
         return Line(self.name, [r["epoch"] for r in have], [r["widths"][name] for r in have], (), self.colour)
 
 
 def series(run: Run) -> list[Series]:
-    """Return a run and its baseline."""
     own = Series(str(run.config.get("method", "this run")), run.rows)
     if run.baseline is None:
         return [own]
@@ -50,7 +47,7 @@ def series(run: Run) -> list[Series]:
 
 def width_plots(run: Run) -> list[Plot]:
     """Return the trajectory of every width, each in its unit."""
-    own, kept = series(run)[0], _kept(run)
+    own, kept = series(run)[0], kept_epoch(run)
     names = list(dict.fromkeys(name for row in run.rows for name in row.get("widths", {})))
     plots = []
     for k, name in enumerate(names):
@@ -82,9 +79,9 @@ def width_plot(
     )
 
 
-def _kept(run: Run) -> tuple[str, Number] | None:
+def kept_epoch(run: Run) -> tuple[str, Number] | None:
     epoch = 0 if run.exhibits is None else run.exhibits.epoch
-    return ("kept", epoch) if epoch and epoch != run.rows[-1]["epoch"] else None
+    return ("kept", epoch) if epoch and run.rows and epoch != run.rows[-1]["epoch"] else None
 
 
 def curve_plots(many: Sequence[Series], kept: tuple[str, Number] | None = None) -> list[Plot]:
@@ -96,11 +93,6 @@ def curve_plots(many: Sequence[Series], kept: tuple[str, Number] | None = None) 
             text = percent if key == "test_accuracy" else partial(number, digits=3)
             plots.append(Plot(title, lines, at=kept, text=text))
     return plots
-
-
-def run_curves(run: Run) -> list[Plot]:
-    """Return evidence, score and loss of a run beside its baseline."""
-    return curve_plots(series(run), _kept(run)) if run.rows else []
 
 
 def table(run: Run, most: int = 200) -> tuple[list[str], list[list[str]]]:

@@ -5,19 +5,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from augury.records.results import Invariance, Width
-from augury.report.numbers import (
-    Number,
-    amount,
-    either_way,
-    interval,
-    listed,
-    number,
-    percent,
-    seconds,
-    signed,
-)
+from augury.report.numbers import Number, amount, either_way, interval, listed, number, percent, seconds
 from augury.report.plots import width_bar
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "told"}
 """Style of each verdict."""
@@ -29,13 +19,10 @@ class Row:
 
     name: str
     value: str
-    interval: str
-    """The 95 % interval; "" if there is none."""
-    planted: str
-    """The planted truth; "" if there is none."""
+    interval: str  # the 95 % interval; "" if there is none
+    planted: str  # the planted truth; "" if there is none
     verdict: str
-    tone: str
-    """Style of the verdict."""
+    tone: str  # style of the verdict
     bar: Markup
 
 
@@ -44,13 +31,10 @@ class Score:
     """A figure with and without the invariance."""
 
     title: str
-    with_it: str
-    """Of the run."""
-    without: str
-    """Of the baseline; "" if there is none."""
+    with_it: str  # of the run
+    without: str  # of the baseline; "" if there is none
     difference: str
-    better: bool
-    """Whether the run is better than its baseline."""
+    better: bool  # whether the run is better than its baseline
 
 
 def width_rows(widths: dict[str, Width]) -> list[Row]:
@@ -69,7 +53,6 @@ def width_rows(widths: dict[str, Width]) -> list[Row]:
 
 
 def headline(found: Invariance) -> Markup:
-    """Return what was learned in a sentence."""
     strong = Markup("<strong>{}</strong>")
     by: dict[str, list[str]] = {}
     for name, width in found.widths.items():
@@ -118,15 +101,12 @@ def scores(run: Run) -> list[Score]:
     found = run.invariance
     assert found is not None
     plain = None if run.baseline is None else run.baseline.invariance
-    out = []
-    if found.test_accuracy is not None:
-        other = None if plain is None else plain.test_accuracy
-        out.append(_score("Test accuracy", found.test_accuracy, other, "percent"))
-    if found.test_error is not None:
-        other = None if plain is None else plain.test_error
-        out.append(_score("Test error (RMSE)", found.test_error, other, "less"))
-    if found.log_evidence is not None:
-        out.append(_score("Log evidence (nats)", found.log_evidence, found.log_evidence_without, "number"))
+    compared = (
+        ("Test accuracy", found.test_accuracy, getattr(plain, "test_accuracy", None), "percent"),
+        ("Test error (RMSE)", found.test_error, getattr(plain, "test_error", None), "less"),
+        ("Log evidence (nats)", found.log_evidence, found.log_evidence_without, "number"),
+    )
+    out = [_score(title, own, base, kind) for title, own, base, kind in compared if own is not None]
     times = "" if plain is None else seconds(plain.seconds)
     out.append(Score("Training time", seconds(found.seconds), times, "", False))
     return out
@@ -138,4 +118,6 @@ def _score(title: str, value: Number, other: Number | None, kind: str) -> Score:
         return Score(title, write(value), "", "", False)
     d = value - other
     text = f"{100 * d:.1f} points".replace("-", "−") if kind == "percent" else number(d, 4)
-    return Score(title, write(value), write(other), signed(d, text), d < 0 if kind == "less" else d > 0)
+    return Score(
+        title, write(value), write(other), text if d < 0 else f"+{text}", d < 0 if kind == "less" else d > 0
+    )

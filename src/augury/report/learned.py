@@ -6,20 +6,18 @@ from typing import Any
 from augury.config.learn import LearnConfig
 from augury.core.errors import AuguryError
 from augury.report.confusion import confusion, mistakes, scatter
-from augury.report.curves import run_curves, table, width_plots
+from augury.report.curves import curve_plots, kept_epoch, series, table, width_plots
 from augury.report.headline import asides, headline, scores, width_rows
 from augury.report.numbers import seconds
-from augury.report.orbit import drawn_examples, orbit_data, origin
-from augury.report.pictures import Sheets
+from augury.report.orbit import Sheets, drawn_examples, orbit_data, origin
 from augury.report.plots import draw, legend
-from augury.report.read import Run
+from augury.training.run_folder import Run
 
 
 def learned_page(run: Run) -> dict[str, Any]:
-    """Return the values of the template."""
     sheets = Sheets(run.path)
     found = run.invariance
-    curves, head = run_curves(run), table(run)
+    curves, head = curve_plots(series(run), kept_epoch(run)), table(run)
     changed, unchanged = settings(run.config)
     left = run.exhibits
     return {
@@ -58,15 +56,9 @@ def learned_page(run: Run) -> dict[str, Any]:
 
 def facts_line(run: Run) -> list[str]:
     data = run.config.get("data", {})
-    words = [
-        str(run.config.get("method")),
-        str(run.config.get("model")),
-        str(data.get("source", "unknown data")),
-    ]
-    words.append(f"{data.get('train', 0):,} training examples")
-    if run.invariance is not None:
-        words.append(seconds(run.invariance.seconds))
-    return words
+    words = [run.config.get("method"), run.config.get("model"), data.get("source", "unknown data")]
+    time = [] if run.invariance is None else [seconds(run.invariance.seconds)]
+    return [*map(str, words), f"{data.get('train', 0):,} training examples", *time]
 
 
 def _no_orbit(run: Run) -> str | None:
@@ -106,12 +98,8 @@ def in_python(run: Run) -> str:
     extra = {k: v for k, v in changed_settings(config).items() if k not in ("method", "model")}
     source = config.get("data", {}).get("source", "data")
     model = config.get("model")
-    lines = [
-        f"data,  # {source}",
-        f"model={'net' if model == 'custom' else repr(model)},",
-        f"method={config.get('method')!r},",
-        *(f"{name}={value!r}," for name, value in extra.items()),
-    ]
+    lines = [f"data,  # {source}", f"model={'net' if model == 'custom' else repr(model)},"]
+    lines += [f"{name}={value!r}," for name, value in {"method": config.get("method"), **extra}.items()]
     return "import augury\n\naugury.learn(\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
 
@@ -127,7 +115,6 @@ def _text(value: Any) -> str:
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
-    """Return the data and the environment of the run."""
     data = run.config.get("data", {})
     rows = [
         ("data", str(data.get("source", "unknown"))),

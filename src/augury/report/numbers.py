@@ -46,11 +46,6 @@ def number(value: Number | None, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def signed(value: Number, text: str) -> str:
-    """Put a plus sign before the text of a number that is not negative."""
-    return text if value < 0 else f"+{text}"
-
-
 def seconds(value: Number | None) -> str:
     if value is None:
         return NOTHING
@@ -68,7 +63,6 @@ def listed(words: Sequence[str]) -> str:
 
 
 def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
-    """Return round numbers between two numbers."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))

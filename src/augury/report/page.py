@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING, Any
 from augury import __version__
 from augury.core.errors import InputError
 from augury.core.files import write_text
-from augury.report.read import Adapted, Audited, Found, Run, read
-from augury.training.run_folder import REPORT
+from augury.training.run_folder import REPORT, Adapted, Audited, Found, Pretrained, Run, read_run
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 COMPARISON = "comparison.html"
-"""Where the page of several runs goes, unless told."""
+"""The default place of the page of several runs."""
 GENERATOR = '<meta name="generator" content="augury'
 """What marks a page as ours: only such a file is ever overwritten."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write_report(*runs: str | Path, out: str | Path | None = None) -> Path:
-    """Write the report of a run, an audit or an adaptation, or the comparison of several, as one HTML file.
+    """Write the report of a run, or the comparison of several, as one HTML file.
 
     Parameters
     ----------
     runs
-        Folders that `augury learn`, `audit` or `adapt` left.
+        Folders that `augury learn`, `amortize`, `adapt` or `audit` left.
     out
-        The file; `report.html` in the run's folder, or `comparison.html` here for several, unless told.
+        The file. Default: `report.html` in the run's folder, or `comparison.html` here for several.
 
     Returns
     -------
@@ -41,7 +40,7 @@ def write_report(*runs: str | Path, out: str | Path | None = None) -> Path:
     folders = [Path(run) for run in runs]
     file = Path(out) if out is not None else folders[0] / REPORT if len(folders) == 1 else Path(COMPARISON)
     check_out(file)
-    write_text(file, render([read(folder) for folder in folders]))
+    write_text(file, render([read_run(folder) for folder in folders]))
     return file
 
 
@@ -74,6 +73,10 @@ def render(found: Sequence[Found]) -> str:
         from augury.report.audited import audited_page
 
         return _fill("audited.html", audited_page(one))
+    if isinstance(one, Pretrained):
+        from augury.report.pretrained import pretrained_page
+
+        return _fill("pretrained.html", pretrained_page(one))
     assert isinstance(one, Adapted)
     from augury.report.adapted import adapted_page
 

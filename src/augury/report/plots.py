@@ -17,8 +17,7 @@ from augury.report.numbers import Number, number, span, ticks
 WIDTH, HEIGHT = 360, 200
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 16, 34
 COLOURS = 7
-MAX_POINTS = 240
-"""Longer lines are thinned."""
+MAX_POINTS = 240  # longer lines are thinned
 
 
 @dataclass(frozen=True)
@@ -26,16 +25,12 @@ class Line:
     """One curve."""
 
     name: str
-    x: Sequence[Number]
-    """Increasing."""
+    x: Sequence[Number]  # increasing
     y: Sequence[Number]
-    spread: Sequence[Number] = ()
-    """Half the height of a band around the line."""
+    spread: Sequence[Number] = ()  # half the height of a band around the line
     colour: int = 0
-    dashed: bool = False
-    """For a reference."""
-    dots: bool = False
-    """Points without a line between them."""
+    dashed: bool = False  # for a reference
+    dots: bool = False  # points without a line between them
 
 
 @dataclass(frozen=True)
@@ -45,16 +40,11 @@ class Plot:
     title: str
     lines: Sequence[Line]
     x_label: str = "epoch"
-    levels: Sequence[tuple[str, Number]] = ()
-    """Horizontal lines with their names: a planted truth, a limit."""
-    at: tuple[str, Number] | None = None
-    """A position on the x axis to mark, with its name."""
-    y_from: Number | None = None
-    """The y axis begins here or below."""
-    y_to: Number | None = None
-    """The y axis ends here or above."""
-    text: Callable[..., str] = number
-    """Format of its numbers."""
+    levels: Sequence[tuple[str, Number]] = ()  # horizontal lines with their names: a planted truth, a limit
+    at: tuple[str, Number] | None = None  # a position on the x axis to mark, with its name
+    y_from: Number | None = None  # the y axis begins here or below
+    y_to: Number | None = None  # the y axis ends here or above
+    text: Callable[..., str] = number  # format of its numbers
 
 
 def draw(plot: Plot) -> Markup:
@@ -165,7 +155,6 @@ def _readings(plot: Plot, lines: Sequence[Line], box: Sequence[Number]) -> list[
 
 
 def legend(lines: Sequence[Line]) -> Markup:
-    """Return the legend of a plot with several lines."""
     if len(lines) < 2:
         return Markup("")
     entry = Markup('<li><span class="key {}{}"></span>{}</li>')
@@ -177,10 +166,8 @@ def legend(lines: Sequence[Line]) -> Markup:
 
 
 LENGTH, THICK = 300, 26
-FULL = {"deg": 180.0, "%": 100.0}
-"""End of the scale of units with a natural end."""
-LEAST = {"px": 2.0, "factor": 1.5}
-"""Smallest end of the scale of other units (default: 0.5)."""
+FULL = {"deg": 180.0, "%": 100.0}  # end of the scale of units with a natural end
+LEAST = {"px": 2.0, "factor": 1.5}  # smallest end of the scale of other units (default: 0.5)
 
 
 def scale_end(widths: Sequence[Width]) -> float:
@@ -220,15 +207,13 @@ class Bar:
 
     name: str
     value: Number
-    text: str
-    """The value as text."""
+    text: str  # the value as text
     colour: int = 0
 
 
 def bar_list(
     bars: Sequence[Bar], end: Number | None = None, limit: tuple[str, Number] | None = None
 ) -> Markup:
-    """Draw a list of bars with their names and values."""
     end = end or max([bar.value for bar in bars] + [limit[1] if limit else 0.0]) or 1.0
     mark = Markup("")
     if limit is not None:

@@ -1,11 +1,9 @@
-"""Checkpoints: tensors in safetensors, everything else in JSON, written whole or not at all.
+"""Checkpoints: all that changes during a run, as tensors by name and plain facts, and back again.
 
     checkpoint/epoch-000012.safetensors
     checkpoint/state.json               names the file above; moved into place last
 
-Until the new `state.json` stands, the old one and its tensors do: a kill at any moment leaves a whole one.
-
-All that changes during a run, as tensors by name and plain facts, and back again.
+Until the new `state.json` is in place, the old one and its tensors are kept: a kill at any moment leaves a whole one.
 """
 
 import json
@@ -65,7 +63,7 @@ def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Say whether a checkpoint stands in a folder."""
+    """Say whether a folder holds a checkpoint."""
     return (folder / STATE).is_file()
 
 
@@ -83,7 +81,7 @@ class Best:
 
 @dataclass
 class RunState:
-    """Where a run stands."""
+    """How far a run has come."""
 
     rngs: dict[str, torch.Generator]
     """The random streams by name."""

@@ -1,14 +1,6 @@
-"""Writes what a run leaves to be looked at: draws, orbits with the model's answers, and its errors.
+"""Writes the exhibits of a run for its report: draws, routes through orbits with the model's predictions, and errors.
 
-The examples are drawn by a fixed seed, from different classes where there are some, and never by how well they look.
-
-Ways through the orbit of an input, for a person to walk along: one width after the other, then all together.
-
-A route along one width leaves the others at zero and goes beyond what was learned, up to twice as far, so that one
-sees where the model's answer breaks; angles make the full turn. A finite group shows its elements. All widths
-together stay inside the learned distribution, on the closed curve
-
-    eps_k(t) = sin(2 pi (m_k t + k / K)),   m_k = 1, 2, 1, 2, ...,   0 <= t < 1.
+The examples are drawn with a fixed seed, from different classes if possible, and never by their results.
 """
 
 import json
@@ -33,15 +25,18 @@ from augury.transforms.base import Transform, independent
 from augury.transforms.compose import Compose, Correlated
 from augury.transforms.finite_groups import FiniteGroup
 
-SHOWN, DRAWS = 5, 9
-"""Examples, and draws from the learned distribution for each."""
+SHOWN, DRAWS = 5, 9  # examples, and draws from the learned distribution for each
 TOP, CONFUSED, CLASSES, PAIRS = 3, 12, 30, 300
-"""Classes named at a step; most frequent mistakes; classes up to which all are counted; pairs in regression."""
-CHUNK = 25
-"""Inputs in one forward pass: an orbit average makes many views of each."""
+"""Classes named at a step; most frequent errors; largest confusion matrix; pairs in regression."""
+CHUNK = 25  # inputs in one forward pass: an orbit average makes many views of each
+STEPS = 25
+"""Frames of a route: odd, so that the input itself is one of them; steps of 15 degrees for a full turn."""
+WIDTHS = 2  # largest number of widths that get their own route
+NEAR = 0.25  # smallest reach of a route, as eta: an eighth of the image, a factor of 1.28
+TOGETHER = "all widths together"
 
 
-def leave_exhibits(
+def write_exhibits(
     folder: Path,
     model: nn.Module,
     transform: Transform | None,
@@ -49,15 +44,14 @@ def leave_exhibits(
     outputs: Float[Tensor, "M D"] | None,
     epoch: int = 0,
 ) -> None:
-    """Write the exhibits of a run."""
     part, x, y, index = _examples(data)
     behind = dots_behind(data.x_train, data.y_train, _classes(data)) if data.kind == "coordinates" else ()
     painter = Painter(folder / VIEWS, data.kind, data.x_train, behind)
-    found = [] if transform is None else walks(transform, _beside(x, transform))
-    galleries = [painter.gallery(f"orbit{k}", walk.views) for k, walk in enumerate(found)]
-    shown = [(w, g) for w, g in zip(found, galleries, strict=True) if g is not None]
+    walks = [] if transform is None else orbit_walks(transform, x)
+    galleries = [painter.gallery(f"orbit{k}", walk.views) for k, walk in enumerate(walks)]
+    shown = [(w, g) for w, g in zip(walks, galleries, strict=True) if g is not None]
     routes = tuple(Route(w.name, w.unit, w.at, w.learned, gallery) for w, gallery in shown)
-    draws = None if transform is None else painter.gallery("draws", _draws(transform, x))
+    draws = None if transform is None else painter.gallery("draws", _with_draws(transform, x))
     exhibits = Exhibits(
         kind=data.kind,
         task=data.task,
@@ -73,11 +67,11 @@ def leave_exhibits(
     _write(folder / VIEWS / EXHIBITS, exhibits)
 
 
-def leave_beside(folder: Path, name: str, model: nn.Module, transform: Transform, data: Dataset) -> None:
-    """Write what another model says along the same orbits."""
+def write_beside(folder: Path, name: str, model: nn.Module, transform: Transform, data: Dataset) -> None:
+    """Write the predictions of another model along the same routes."""
     _, x, y, _ = _examples(data)
-    found = walks(transform, _beside(x, transform))
-    _write(folder / VIEWS / BESIDE, _answers(name, model, found, y, data.task))
+    answers = _answers(name, model, orbit_walks(transform, x), y, data.task)
+    _write(folder / VIEWS / BESIDE, answers)
 
 
 def _write(path: Path, record: Record) -> None:
@@ -88,15 +82,14 @@ def _classes(data: Dataset) -> int:
     return len(data.class_names) if data.task == "classification" else 0
 
 
-def _beside(x: Tensor, transform: Transform) -> Tensor:
+def _on_device_of(transform: Transform, x: Tensor) -> Tensor:
     return x.to(next((p.device for p in transform.parameters()), x.device))
 
 
 def _examples(data: Dataset) -> tuple[str, Tensor, Tensor, Int[Tensor, " B"]]:
-    """Draw some inputs, from different classes as far as there are some."""
-    part, x, y = (
-        ("test", data.x_test, data.y_test) if len(data.x_test) else ("train", data.x_train, data.y_train)
-    )
+    """Draw some inputs, from different classes if possible."""
+    part = "test" if len(data.x_test) else "train"
+    x, y = (data.x_test, data.y_test) if len(data.x_test) else (data.x_train, data.y_train)
     order = torch.randperm(len(x), generator=generator(0))
     if data.task == "classification":
         firsts: dict[int, int] = {}
@@ -115,35 +108,17 @@ def _example(data: Dataset, y: Tensor, index: int) -> Example:
 
 
 @torch.no_grad()
-def _draws(transform: Transform, x: Tensor) -> Tensor:
-    """Return every input as it is, then draws from the distribution."""
-    x = _beside(x, transform)
+def _with_draws(transform: Transform, x: Tensor) -> Tensor:
+    x = _on_device_of(transform, x)
     eps = independent(len(x), DRAWS, transform.noise_dim, generator(1)).to(x)
     return torch.cat([x[:, None], transform.act(x, eps)], dim=1)
 
 
-@dataclass(frozen=True, eq=False)
-class Walk:
-    """A route with the moved inputs."""
-
-    name: str
-    """The width, or `TOGETHER`."""
-    unit: str
-    """Its unit."""
-    at: tuple[float, ...]
-    """Where each step is."""
-    learned: float | None
-    """The learned width; None where all move together."""
-    views: Float[Tensor, "B S ..."]
-    """The inputs at each step."""
-
-
-def _answers(name: str, model: nn.Module, found: list[Walk], y: Tensor, task: str) -> Answers:
-    """Ask a model at every step of every route."""
-    spoken = [outputs_of(model, w.views.flatten(0, 1), CHUNK).unflatten(0, w.views.shape[:2]) for w in found]
+def _answers(name: str, model: nn.Module, walks: "list[Walk]", y: Tensor, task: str) -> Answers:
+    outputs = [outputs_of(model, w.views.flatten(0, 1), CHUNK).unflatten(0, w.views.shape[:2]) for w in walks]
     if task == "regression":
-        return Answers(name, values=tuple(_rounded(f[..., :TOP]) for f in spoken))
-    chances = [f.float().softmax(-1) for f in spoken]
+        return Answers(name, values=tuple(_rounded(f[..., :TOP]) for f in outputs))
+    chances = [f.float().softmax(-1) for f in outputs]
     top = [p.topk(min(TOP, p.shape[-1]), dim=-1) for p in chances]
     own = [p[torch.arange(len(y)), :, y] for p in chances]
     return Answers(
@@ -155,8 +130,7 @@ def _answers(name: str, model: nn.Module, found: list[Walk], y: Tensor, task: st
 
 
 def _rounded(values: Tensor) -> list:
-    rounded: list = (values.double() * 1e4).round().div(1e4).tolist()
-    return rounded
+    return list((values.double() * 1e4).round().div(1e4).tolist())
 
 
 def _errors(data: Dataset, outputs: Tensor | None) -> dict:
@@ -167,38 +141,37 @@ def _errors(data: Dataset, outputs: Tensor | None) -> dict:
         pairs = torch.stack([data.y_test[keep, 0].float(), outputs[keep, 0].float()], dim=1)
         return {"tested": len(outputs), "pairs": tuple(_rounded(pairs))}
     C = _classes(data)
-    flat = torch.bincount(data.y_test * C + outputs.argmax(1), minlength=C * C)
-    counts = flat.reshape(C, C)
+    counts = torch.bincount(data.y_test * C + outputs.argmax(1), minlength=C * C).reshape(C, C)
     wrong = counts.clone().fill_diagonal_(0).flatten()
     most = wrong.topk(min(CONFUSED, len(wrong)))
-    mistakes = [
-        [int(i) // C, int(i) % C, int(n)] for i, n in zip(most.indices, most.values, strict=True) if n > 0
-    ]
+    ranked = zip(most.indices.tolist(), most.values.tolist(), strict=True)
+    mistakes = tuple([i // C, i % C, n] for i, n in ranked if n > 0)
     whole = tuple(counts.tolist()) if C <= CLASSES else ()
-    return {"tested": len(outputs), "confusion": whole, "confused": tuple(mistakes)}
+    return {"tested": len(outputs), "confusion": whole, "confused": mistakes}
 
 
-STEPS = 25
-"""Frames of a route: odd, so that the input itself is one of them; steps of 15 degrees for a full turn."""
-WIDTHS = 2
-"""Widths that get a route of their own, the largest ones."""
-NEAR = 0.25
-"""Smallest reach of a route, as eta: an eighth of the image, a factor of 1.28."""
-TOGETHER = "all widths together"
-ELEMENT = "element"
-"""Unit of a route through a finite group."""
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A route through the orbits of some inputs: along one width, or along all of them."""
+
+    name: str  # the width, or `TOGETHER`
+    unit: str
+    at: tuple[float, ...]  # position of each step
+    learned: float | None  # the learned width; None along all of them
+    views: Float[Tensor, "B S ..."]  # the inputs at each step
 
 
-def walks(transform: Transform, x: Float[Tensor, "B ..."]) -> list[Walk]:
-    """Return the routes worth walking through the orbits of some inputs."""
-    with torch.no_grad():
-        entries = _entries(transform)
-        plain = [entry for entry in entries if _has_own_noise(entry.part)]
-        largest = sorted(plain, key=lambda entry: -entry.eta)[:WIDTHS]
-        found = [_alone(entry, x) for entry in largest]
-        if sum(entry.eta > 0 for entry in entries) > 1:
-            found.append(_together(transform, x))
-    return found
+@torch.no_grad()
+def orbit_walks(transform: Transform, x: Float[Tensor, "B ..."]) -> list[Walk]:
+    """Return a route along each of the largest widths, then one along all together."""
+    x, entries = _on_device_of(transform, x), _entries(transform)
+    own_noise = [
+        e for e in entries if isinstance(e.part, FiniteGroup) or e.part.noise_dim == len(e.part.specs)
+    ]
+    walks = [_along(entry, x) for entry in sorted(own_noise, key=lambda entry: -entry.eta)[:WIDTHS]]
+    if sum(entry.eta > 0 for entry in entries) > 1:
+        walks.append(_together(transform, x))
+    return walks
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,22 +193,17 @@ def _entries(transform: Transform) -> list[_Entry]:
     return found
 
 
-def _has_own_noise(part: Transform) -> bool:
-    return isinstance(part, FiniteGroup) or part.noise_dim == len(part.specs)
-
-
-def _reach(spec: WidthSpec, eta: float) -> float:
-    return math.pi if spec.upper == math.pi else min(spec.upper, max(2 * eta, NEAR))
-
-
-def _alone(entry: _Entry, x: Tensor) -> Walk:
+def _along(entry: _Entry, x: Tensor) -> Walk:
+    # The other widths are zero. The route goes up to twice as far as was learned, so that one sees where predictions
+    # change; angles make the full turn. A finite group shows its elements.
     part, spec, learned = entry.part, entry.spec, entry.spec.unit.to_person(entry.eta)
     if isinstance(part, FiniteGroup):
         orbit = part.orbit(x)
-        return Walk(spec.name, ELEMENT, tuple(map(float, range(part.order))), learned, orbit)
+        return Walk(spec.name, "element", tuple(map(float, range(part.order))), learned, orbit)
     if isinstance(part, Correlated):
         part = part.transform
-    part, reach = deepcopy(part), _reach(spec, entry.eta)
+    reach = math.pi if spec.upper == math.pi else min(spec.upper, max(2 * entry.eta, NEAR))
+    part = deepcopy(part)
     part.set_widths({s.name: s.unit.to_person(0.0) for s in part.specs})
     part.set_widths({spec.name: spec.unit.to_person(reach)})
     first = 0.0 if spec.name in part.one_way else -1.0
@@ -247,7 +215,7 @@ def _alone(entry: _Entry, x: Tensor) -> Walk:
 
 
 def signed(unit: Unit, eta: float) -> float:
-    """Return how far a step of either direction goes, in a unit; the opposite of a factor is its inverse."""
+    """Return a signed step in a unit; the opposite of a factor is its inverse."""
     size = unit.to_person(abs(eta))
     if unit.symbol == "factor":
         return round(size if eta >= 0 else 1 / size, 4)
@@ -255,6 +223,7 @@ def signed(unit: Unit, eta: float) -> float:
 
 
 def _together(transform: Transform, x: Tensor) -> Walk:
+    # Inside the learned distribution, on the closed curve eps_k(t) = sin(2 pi (m_k t + k / K)), m_k = 1, 2, 1, 2, ...
     K = transform.noise_dim
     t, k = torch.arange(STEPS, device=x.device)[:, None] / STEPS, torch.arange(K, device=x.device)
     eps = torch.sin(2 * math.pi * ((1 + k % 2) * t + k / K)).to(x)

@@ -1,7 +1,7 @@
-"""Inputs as frames that a page can show: pictures in one file, signals as lines, points as dots.
+"""Inputs as frames of a page: pictures in one file, signals as lines, points as dots.
 
-Everything is small on purpose: a page that holds it opens at once. Pictures are at most `SIDE` pixels a side, and
-large sheets are written as JPEG; signals and clouds are thinned to what a frame of a few hundred pixels can show.
+Frames are small, so that a page opens at once: pictures have at most `SIDE` pixels a side, large sheets are JPEGs, and
+signals and clouds are thinned to what a frame of a few hundred pixels can show.
 """
 
 import math
@@ -17,28 +17,21 @@ from torch import Tensor
 from augury.core.files import written_whole
 from augury.records.exhibits import BOX, Gallery
 
-SIDE = 96
-"""Largest side of a picture in pixels."""
-LOSSLESS = 1_500_000
-"""Bytes of a sheet up to which it is a PNG."""
+SIDE = 96  # largest side of a picture in pixels
+LOSSLESS = 1_500_000  # largest size of a PNG sheet, in bytes before compression
 SAMPLES, CHANNELS, POINTS, BACKDROP = 128, 3, 160, 300
-"""Of a signal, of a signal, of a cloud, of the set behind coordinates: as many as are drawn."""
-MARGIN = 0.06
-"""Of a drawing, as a share of its frame."""
+"""Largest number drawn: samples and channels of a signal, points of a cloud, points behind coordinates."""
+MARGIN = 0.06  # of a drawing, as a share of its frame
 
 
 @dataclass(frozen=True, eq=False)
 class Painter:
-    """Turns inputs of one data set into frames, all to one scale."""
+    """Turns inputs of one data set into frames, all on one scale."""
 
     folder: Path
-    """Where files of pictures go."""
-    kind: str
-    """Kind of the data, as in `Dataset`."""
-    x: Float[Tensor, "N ..."]
-    """Some inputs: they say what black and white stand for, and how far coordinates reach."""
-    behind: tuple[list[int], ...] = ()
-    """Dots behind every frame of coordinates, class by class."""
+    kind: str  # kind of the data, as in `Dataset`
+    x: Float[Tensor, "N ..."]  # inputs that set the range of pixel values and of coordinates
+    behind: tuple[list[int], ...] = ()  # dots behind every frame of coordinates, class by class
 
     def gallery(self, name: str, x: Float[Tensor, "R S ..."]) -> Gallery | None:
         """Return inputs as frames, a row for each R and a column for each S."""
@@ -66,7 +59,6 @@ class Painter:
 
 
 def dots_behind(x: Float[Tensor, "N 2"], y: Shaped[Tensor, "N ..."], classes: int) -> tuple[list[int], ...]:
-    """Return some of a set of coordinates as dots, class by class."""
     keep = torch.linspace(0, len(x) - 1, min(len(x), BACKDROP)).round().long()
     dots, y = on_page(x[keep].cpu().float(), x), y[keep].cpu()
     groups = [dots[y == c] for c in range(classes)] if classes else [dots]
@@ -74,13 +66,13 @@ def dots_behind(x: Float[Tensor, "N 2"], y: Shaped[Tensor, "N ..."], classes: in
 
 
 def on_page(x: Float[Tensor, "*batch 2"], everything: Float[Tensor, "N 2"]) -> Float[Tensor, "*batch 2"]:
-    """Return where coordinates lie in a frame that just holds everything; the origin is its middle, y is up."""
+    """Return the positions of coordinates in a frame that holds everything; the origin is its middle, y is up."""
     half = everything.abs().max().clamp(min=1e-12).to(x)
     return BOX / 2 + BOX * (0.5 - MARGIN) / half * x * x.new_tensor([1.0, -1.0])
 
 
 def as_pixels(x: Float[Tensor, "R S C H W"], like: Float[Tensor, "N C H W"]) -> UInt8[Tensor, "R S h w c"]:
-    """Return images as bytes, in grey or colour and at most `SIDE` a side."""
+    """Return images as bytes, grey or colour, at most `SIDE` a side."""
     low, high = min(0.0, float(like.min())), max(1.0, float(like.max()))
     x = (x - low) / (high - low)
     if x.shape[2] != 3:
@@ -103,7 +95,7 @@ def _thinned(x: Tensor, dim: int, most: int) -> Tensor:
 
 
 def _lines(x: Float[Tensor, "R S C T"]) -> Float[Tensor, "R S K P 2"]:
-    """Return signals as points of lines, one scale for each row."""
+    """Return signals as points of lines, each row on one scale."""
     x = _thinned(x[:, :, :CHANNELS], 3, SAMPLES)
     low, high = (end(dim=(1, 2, 3), keepdim=True) for end in (x.amin, x.amax))
     y = BOX * (1 - MARGIN - (1 - 2 * MARGIN) * (x - low) / (high - low).clamp(min=1e-12))
@@ -112,13 +104,13 @@ def _lines(x: Float[Tensor, "R S C T"]) -> Float[Tensor, "R S K P 2"]:
 
 
 def _projected(x: Float[Tensor, "R S P 3"]) -> Float[Tensor, "R S P 2"]:
-    """Look at clouds from a corner, so that a turn about any axis is seen; y is up."""
+    """Project clouds from a corner, so that a turn about any axis is visible; y is up."""
     across = (x[..., 0] - x[..., 2]) * math.sqrt(3) / 2
     down = (x[..., 0] + x[..., 2]) / 2 - x[..., 1]
     return torch.stack([across, down], dim=-1)
 
 
 def _in_box(xy: Float[Tensor, "R S P 2"]) -> Float[Tensor, "R S P 2"]:
-    """Return clouds to one scale for each row."""
+    """Scale clouds into the frame, each row on one scale."""
     half = xy.abs().amax(dim=(1, 2, 3), keepdim=True).clamp(min=1e-12)
     return BOX / 2 + BOX * (0.5 - MARGIN) * xy / half

@@ -1,32 +1,50 @@
-"""A run's folder: what it was asked, what happened, what came of it.
+"""A run's folder: the one place that names, writes and reads its files. Loads no torch.
 
-config.json  metrics.jsonl  checkpoint/  model.safetensors  invariance.json  views/  command.json  report.html
-
-and in baseline/ the same of the plain network trained beside it, where one was asked for.
+config.json            what was asked                       learn, amortize, adapt
+metrics.jsonl          a line per epoch                     learn, amortize
+checkpoint/            where a killed run resumes           learn, amortize
+model.safetensors      the model                            learn, amortize, adapt
+invariance.json  adaptation.json  audit.json                what learn, adapt, audit found
+views/                 pictures for the report              learn, audit
+command.json  report.html                                   left by the command line
+baseline/              the plain network trained beside it  learn
 """
 
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from augury.core.errors import InputError, RunError
 from augury.core.files import write_text
-from augury.records.exhibits import VIEWS
-from augury.records.results import Invariance
+from augury.records.exhibits import AUDIT, BESIDE, EXHIBITS, VIEWS, WORST, Answers, Exhibits, Gallery
+from augury.records.record import Count, Record, loads, parse, read_json, reader
+from augury.records.results import Adaptation, Audit, Invariance
+from augury.records.saved import SavedModel, read_saved
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint"
-MODEL, INVARIANCE, REPORT = "model.safetensors", "invariance.json", "report.html"
+MODEL, INVARIANCE, ADAPTATION, REPORT = (
+    "model.safetensors",
+    "invariance.json",
+    "adaptation.json",
+    "report.html",
+)
 BASELINE, COMMAND = "baseline", "command.json"
-OURS = (CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, REPORT, BASELINE, COMMAND, VIEWS)
+EXTRACTOR_0_1 = "extractor.safetensors"
+"""What `amortize` of version 0.1 called its model."""
+OURS = (
+    CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, ADAPTATION, REPORT, BASELINE, COMMAND, VIEWS, EXTRACTOR_0_1,
+)  # fmt: skip
 """What a run writes, and therefore all that overwriting it may delete."""
+FILES: dict[type[Record], str] = {Invariance: INVARIANCE, Adaptation: ADAPTATION, Audit: AUDIT}
+"""Where each record of what was found goes."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The files of one run."""
+    """Writes the files of one run."""
 
     path: Path
     """The folder."""
@@ -54,8 +72,12 @@ class RunFolder:
     def rows(self) -> list[dict[str, Any]]:
         """Return all lines of metrics; a last line that was cut short by a kill is left out."""
         path = self.path / METRICS
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        try:
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            lines = [loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+            return [_row(f"line {k + 1}", values) for k, values in enumerate(lines)]
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"the metrics in {path} cannot be read: {error}") from error
 
     def keep_rows(self, n: int) -> list[dict[str, Any]]:
         """Cut the metrics back to their first n lines: a continued run writes the later ones again."""
@@ -67,9 +89,9 @@ class RunFolder:
         write_text(self.path / METRICS, "".join(json.dumps(row) + "\n" for row in rows))
         return rows
 
-    def write_invariance(self, invariance: Invariance) -> None:
-        """Write what was learned."""
-        write_text(self.path / INVARIANCE, invariance.dumps())
+    def write(self, record: Invariance | Adaptation | Audit) -> None:
+        """Write what was found."""
+        write_text(self.path / FILES[type(record)], record.dumps())
 
 
 def open_run(
@@ -84,7 +106,6 @@ def open_run(
             return RunFolder(path)
         _empty(path)
     write_text(path / CONFIG, json.dumps(config, indent=2) + "\n")
-    write_text(path / METRICS, "")
     return RunFolder(path)
 
 
@@ -92,15 +113,21 @@ def check_run(path: Path, *, overwrite: bool, resume: bool) -> None:
     """Raise if a run may not start in this folder; nothing is changed."""
     if overwrite and resume:
         raise InputError("overwrite and resume exclude each other; give one of them.")
-    if holds_something(path) and not (overwrite or resume):
+    if not holds_something(path) or resume:
+        return
+    if not overwrite:
         raise InputError(
             f"the run folder {path} already exists. Overwrite it (--overwrite), continue it (--resume), "
             f"or choose another (--run)."
         )
+    if not (path / CONFIG).is_file():
+        raise InputError(
+            f"{path} is not a run folder (it has no {CONFIG}), so it is not overwritten. Choose another."
+        )
 
 
 def holds_something(path: Path) -> bool:
-    """Say whether anything stands at a path, an empty folder aside."""
+    """Say whether there is anything at a path, an empty folder aside."""
     try:
         return path.is_file() or (path.is_dir() and any(path.iterdir()))
     except OSError as error:
@@ -110,17 +137,13 @@ def holds_something(path: Path) -> bool:
 
 
 def new_folder(name: str) -> Path:
-    """Return a folder in runs/ that does not stand yet."""
+    """Return a folder in runs/ that does not exist yet."""
     first = Path("runs") / name
     numbered = (first.with_name(f"{name}-{k}") for k in range(2, 1_000_000))
     return first if not holds_something(first) else next(p for p in numbered if not holds_something(p))
 
 
 def _empty(path: Path) -> None:
-    if not (path / CONFIG).is_file():
-        raise InputError(
-            f"{path} is not a run folder (it has no {CONFIG}), so it is not overwritten. Choose another."
-        )
     for name in OURS:
         target = path / name
         if target.is_dir():
@@ -148,3 +171,180 @@ def _differences(before: Any, after: Any, name: str = "") -> list[tuple[str, Any
     return [
         d for key in keys for d in _differences(before.get(key), after.get(key), f"{name}.{key}".lstrip("."))
     ]
+
+
+def model_file(path: Path) -> Path:
+    """Return the file of a saved model: the one that is named, or that of a run's folder."""
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise InputError(f"no model at {path}: there is no such file or folder. Give the folder of a run.")
+    for name in (MODEL, EXTRACTOR_0_1):
+        if (path / name).is_file():
+            return path / name
+    if (path / AUDIT).is_file():
+        raise InputError(f"{path} holds an audit, which has no model. Give the run that was audited.")
+    if (path / CONFIG).is_file():
+        raise InputError(
+            f"the run in {path} has not ended: there is no {MODEL}. Let it end (the same command with --resume)."
+        )
+    raise InputError(f"{path} holds no run and no trained model. Give the folder of a run that has ended.")
+
+
+@dataclass(frozen=True)
+class _Data(Record):
+    """The facts about the data in a config."""
+
+    source: str = "unknown data"
+    train: Count = 0
+    test: Count = 0
+    input_shape: list[Count] = field(default_factory=list)
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class _Asked(Record):
+    """The settings that a reader of the folder relies on; all others are shown as they are."""
+
+    method: str = ""
+    model: str | None = None
+    epochs: Count = 0
+    data: _Data = field(default_factory=_Data)
+
+
+OBJECT, NUMBERS = reader(dict[str, Any]), reader(dict[str, float | None])
+COMMAND_LINE = reader(dict[str, str | float | None])
+
+
+def _row(name: str, values: Any) -> dict[str, Any]:
+    """Check a line of metrics: an epoch, widths by name, and numbers."""
+    row: dict[str, Any] = parse(name, OBJECT, values)
+    parse(f"{name}.widths", reader(dict[str, float]), row.get("widths", {}))
+    parse(f"{name}.epoch", reader(Count), row.get("epoch"))
+    parse(name, NUMBERS, {key: value for key, value in row.items() if key != "widths"})
+    return row
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Found:
+    """What a folder holds."""
+
+    path: Path
+    """The folder."""
+    command: dict[str, Any]
+    """How it was started, and where."""
+
+    @property
+    def name(self) -> str:
+        """What it is called: its folder."""
+        return self.path.resolve().name or str(self.path)
+
+    def saved(self) -> SavedModel:
+        """Read what the model's file says of it."""
+        return read_saved(model_file(self.path))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run(Found):
+    """A run of `augury learn`, whether it has ended or not."""
+
+    config: dict[str, Any]
+    """What it was asked."""
+    rows: list[dict[str, Any]]
+    """A line of metrics for each epoch."""
+    invariance: Invariance | None
+    """What it learned; None for a run that has not ended."""
+    exhibits: Exhibits | None
+    """What it left to be looked at."""
+    beside: Answers | None
+    """What its baseline says of the same inputs."""
+    baseline: "Run | None"
+    """The plain network that was trained beside it."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pretrained(Found):
+    """A run of `augury amortize`, whether it has ended or not."""
+
+    config: dict[str, Any]
+    """What it was asked."""
+    rows: list[dict[str, Any]]
+    """A line of metrics for each epoch."""
+    extractor: SavedModel | None
+    """What is known of the extractor; None for a run that has not ended."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Audited(Found):
+    """What `augury audit` left."""
+
+    audit: Audit
+    """The record."""
+    worst: Gallery | None
+    """The worst inputs: input, view, and the saliency maps of both."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Adapted(Found):
+    """What `augury adapt` left."""
+
+    adaptation: Adaptation
+    """The record."""
+
+
+def read_run(path: str | Path) -> Found:
+    """Read whatever was left in a folder; everything in it is checked here."""
+    path = Path(path).expanduser()
+    if not path.is_dir():
+        raise InputError(
+            f"a run must be the folder that augury learn, amortize, adapt or audit left; got '{path}', "
+            f"and there is no such folder. Runs are in runs/ by default (--run)."
+        )
+    command = _maybe(path / COMMAND, lambda values: parse("the command", COMMAND_LINE, values)) or {}
+    if (path / ADAPTATION).is_file():
+        found = read_json(path / ADAPTATION, Adaptation.from_json)
+        return Adapted(path=path, command=command, adaptation=found)
+    if (path / AUDIT).is_file():
+        audit = read_json(path / AUDIT, Audit.from_json)
+        worst = _maybe(path / VIEWS / WORST, Gallery.from_json)
+        if worst is not None and (worst.rows, worst.columns) not in ((len(audit.worst), n) for n in (2, 4)):
+            raise RunError(f"{path / VIEWS / WORST} must show 2 or 4 frames for each of the worst inputs.")
+        return Audited(path=path, command=command, audit=audit, worst=worst)
+    if not (path / CONFIG).is_file():
+        raise InputError(
+            f"{path} holds no run: it has none of {CONFIG}, {AUDIT} and {ADAPTATION}. "
+            f"Give the folder that augury learn, amortize, adapt or audit has written."
+        )
+    config, rows = read_json(path / CONFIG, _config), RunFolder(path).rows()
+    if "descriptors" in config:
+        ended = (path / MODEL).is_file() or (path / EXTRACTOR_0_1).is_file()
+        saved = read_saved(model_file(path)) if ended else None
+        return Pretrained(path=path, command=command, config=config, rows=rows, extractor=saved)
+    return Run(
+        path=path,
+        command=command,
+        config=config,
+        rows=rows,
+        invariance=_maybe(path / INVARIANCE, Invariance.from_json),
+        exhibits=_maybe(path / VIEWS / EXHIBITS, Exhibits.from_json),
+        beside=_maybe(path / VIEWS / BESIDE, Answers.from_json),
+        baseline=_baseline(path / BASELINE),
+    )
+
+
+def _baseline(path: Path) -> Run | None:
+    found = read_run(path) if (path / CONFIG).is_file() else None
+    return found if isinstance(found, Run) else None
+
+
+def _config(values: Any) -> dict[str, Any]:
+    """Return settings, those that others rely on checked."""
+    if not isinstance(values, dict):
+        raise ValueError("settings must be a JSON object.")
+    known = {f.name: values[f.name] for f in fields(_Asked) if f.name in values}
+    checked = _Asked.from_json(known).to_json()
+    return {**values, **{name: checked[name] for name in known}}
+
+
+def _maybe(path: Path, make: Any) -> Any:
+    return read_json(path, make) if path.is_file() else None

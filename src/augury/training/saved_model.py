@@ -1,100 +1,168 @@
-"""A trained model as one safetensors file, with what is needed to build it again in the file's header."""
+"""A trained model as one safetensors file: `save_model` writes it, `load_model` builds it again.
 
-import json
-from dataclasses import dataclass
+The header is the record `augury.records.saved.SavedModel` and a checksum of the record and of all tensors. The file is
+written whole or not at all; a file that was changed or cut short is refused; nothing is ever unpickled.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
-from torch import nn
+from torch import Tensor, nn
 
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator
-from augury.models.networks import NETWORKS
+from augury.data.dataset import Dataset
+from augury.models.hypernetwork import HyperExtractor
+from augury.models.layers import bare
+from augury.models.networks import ENCODERS, NETWORKS, build_encoder
 from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
-from augury.models.shallow import Shallow
-from augury.models.shallow_orbit import ShallowOrbit
-from augury.models.weight_tied import exact_group, tie
-from augury.records.results import Record
+from augury.models.shallow import Shallow, ShallowOrbit
+from augury.models.weight_tied import WeightTied, exact_group, tie
+from augury.records.saved import CHECKSUM, CUSTOM, NORMALISATION, RECORD, SavedModel, not_ours, saved_of
 from augury.training.checkpoint import save_tensors
-from augury.training.run_folder import MODEL
+from augury.training.run_folder import model_file
 from augury.transforms.base import Transform
 from augury.transforms.vocabulary import build as build_transform
 
 
-@dataclass(frozen=True)
-class Recipe(Record):
-    """How to build a model whose weights are at hand."""
-
-    model: str
-    """Name of the network, or "custom"."""
-    input_shape: list[int]
-    """Shape of one input."""
-    n_outputs: int
-    """Outputs of the network."""
-    kind: str
-    """Kind of the data."""
-    generators: list[str] | None
-    """What the transformation is made of; None for one of the user's own."""
-    sampling: str
-    """How its noise is drawn."""
-    samples: int
-    """Views per input in training."""
-    samples_eval: int
-    """Views per input in evaluation."""
-    orbit: bool
-    """Whether the model is an orbit average; a plain network otherwise."""
-    tied: bool = False
-    """Whether the network's first layer is tied over the group that the transformation is."""
-    side: str | None = None
-    """What the transformation of a shallow network's orbit average acts on; None for any other model."""
+def describe_learned(model: nn.Module, data: Dataset, config: LearnConfig) -> SavedModel:
+    """Return the record of a model that `learn` trained."""
+    orbit = "shallow_orbit" if isinstance(model, ShallowOrbit) else "orbit"
+    bare = "tied" if isinstance(model, WeightTied) else "network"
+    return SavedModel(
+        kind=orbit if isinstance(model, OrbitAverage) else bare,
+        network=config.model or CUSTOM,
+        n_outputs=data.n_outputs,
+        generators=None if config.generators is None else list(config.generators),
+        sampling=config.sampling,
+        samples=config.samples,
+        samples_eval=config.samples_eval,
+        side=model.side if isinstance(model, ShallowOrbit) else "auto",
+        **_takes(data),  # type: ignore[arg-type]
+    )
 
 
-def save_model(path: Path, model: nn.Module, recipe: Recipe) -> None:
-    """Write a model's state with its recipe."""
-    save_tensors(path, model.state_dict(), {"recipe": json.dumps(recipe.to_json())})
+def describe_adapted(extractor: HyperExtractor, data: Dataset) -> SavedModel:
+    """Return the record of a model that `adapt` made: the extractor's encoder and a linear head."""
+    own = {"n_outputs": data.n_outputs, "features": extractor.features}
+    return SavedModel("adapted", extractor.encoder_name, **own, **_takes(data))  # type: ignore[arg-type]
+
+
+def describe_extractor(extractor: HyperExtractor) -> SavedModel:
+    """Return the record of an extractor."""
+    return SavedModel(
+        kind="extractor",
+        network=extractor.encoder_name,
+        input_shape=list(extractor.input_shape),
+        n_outputs=extractor.features,
+        normalisation=NORMALISATION["image"],
+        groups=extractor.groups,
+        d_h=extractor.d_h,
+        activation=extractor.weights.activation,
+    )
+
+
+def _takes(data: Dataset) -> dict[str, object]:
+    return {
+        "input_shape": list(data.input_shape),
+        "data_kind": data.kind,
+        "task": data.task,
+        "class_names": data.class_names,
+        "normalisation": NORMALISATION.get(data.kind, ""),
+    }
+
+
+def save_model(path: Path, model: nn.Module, saved: SavedModel) -> None:
+    """Write a model, whole or not at all."""
+    text, tensors = saved.dumps(), model.state_dict()
+    save_tensors(path, tensors, {RECORD: text, CHECKSUM: _digest(text, tensors)})
 
 
 def load_model(
     path: Path | str, net: nn.Module | None = None, transform: Transform | None = None
 ) -> nn.Module:
-    """Build a trained model from a run folder or from its `model.safetensors`."""
-    file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
-    try:
-        with safe_open(file, framework="pt") as opened:
-            recipe = Recipe.from_json(json.loads((opened.metadata() or {})["recipe"]))
-        tensors = load_file(file)
-    except FileNotFoundError as error:
-        raise InputError(f"no trained model at {file}. Give the folder of a run that has ended.") from error
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise RunError(f"{file} is not a model that Augury saved, or it is damaged ({error}).") from error
-    model = _build(recipe, net, transform)
+    """Build a saved model: what `learn`, `adapt` or `amortize` left.
+
+    Parameters
+    ----------
+    path
+        The folder of a run that has ended, or its `model.safetensors`.
+    net
+        A network (or encoder) like the one that was saved, if it was one of your own.
+    transform
+        A transformation like the one that was saved, if it was one of your own.
+
+    Returns
+    -------
+    Module
+        The model in evaluation mode; a `HyperExtractor` where the run was one of `amortize`.
+    """
+    file = model_file(Path(path))
+    saved, tensors = read_tensors(file)
+    model = _build(saved, net, transform)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
-        raise InputError(f"the network does not fit the one that was saved: {error}") from error
+        raise InputError(f"the network does not fit the one that was saved in {file}: {error}") from error
     return model.eval()
 
 
-def _build(recipe: Recipe, net: nn.Module | None, transform: Transform | None) -> nn.Module:
-    if net is None:
-        if recipe.model not in NETWORKS:
-            raise InputError(
-                "this model was made from a network of your own. Give one like it: load_model(path, net)."
-            )
-        net = build_net(recipe.model, recipe.input_shape, recipe.n_outputs, generator(0))
-    if not (recipe.orbit or recipe.tied):
+def read_tensors(file: Path) -> tuple[SavedModel, dict[str, Tensor]]:
+    """Read a model's file and compare it with its checksum."""
+    try:
+        with safe_open(file, framework="pt") as opened:
+            metadata = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        saved, text = saved_of(metadata)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
+        raise not_ours(file, error) from error
+    if (RECORD in metadata or CHECKSUM in metadata) and metadata.get(CHECKSUM) != _digest(text, tensors):
+        raise RunError(
+            f"{file} was changed since it was written: its checksum differs. Make or copy it anew."
+        )
+    if max(saved.n_outputs, saved.features, saved.d_h) > sum(tensor.numel() for tensor in tensors.values()):
+        raise RunError(f"{file} is damaged: it holds fewer numbers than the model that it describes.")
+    return saved, tensors
+
+
+def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _build(saved: SavedModel, net: nn.Module | None, transform: Transform | None) -> nn.Module:
+    known = ENCODERS if saved.kind in ("extractor", "adapted") else NETWORKS
+    if net is None and saved.network not in known:
+        raise InputError(
+            "this model was made from a network of your own. Give one like it: load_model(path, net)."
+        )
+    shape, rng = saved.input_shape, generator(0)
+    if saved.kind == "extractor":
+        return HyperExtractor(net or saved.network, saved.groups, shape, rng, saved.d_h, saved.activation)
+    if saved.kind == "adapted":
+        encoder = build_encoder(saved.network, shape, rng) if net is None else net
+        return nn.Sequential(encoder, bare(nn.Linear, saved.features, saved.n_outputs))
+    net = build_net(saved.network, shape, saved.n_outputs, rng) if net is None else net
+    if saved.kind == "network":
         return net
     if transform is None:
-        if recipe.generators is None:
+        if saved.generators is None:
             raise InputError(
                 "this model was made with a transformation of your own. "
                 "Give one like it: load_model(path, transform=...)."
             )
-        transform = build_transform(recipe.generators, recipe.kind, recipe.input_shape, recipe.sampling)
-    if recipe.tied:
+        transform = build_transform(saved.generators, saved.data_kind, shape, saved.sampling)
+    if saved.kind == "tied":
         return tie(net, exact_group(transform))
-    if recipe.side is not None and isinstance(net, Shallow):
-        return ShallowOrbit(net, transform, recipe.samples, recipe.samples_eval, recipe.side)
-    return OrbitAverage(net, transform, recipe.samples, recipe.samples_eval)
+    if saved.kind == "shallow_orbit" and isinstance(net, Shallow):
+        return ShallowOrbit(net, transform, saved.samples, saved.samples_eval, saved.side)
+    return OrbitAverage(net, transform, saved.samples, saved.samples_eval)

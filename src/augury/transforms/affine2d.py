@@ -71,20 +71,7 @@ class Affine2d(Transform):
         return image_coordinates(affine_matrices(self.eta.to(eps), eps, self.generators), *self.image_size)
 
     def act(self, x: Float[Tensor, "B C H W"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C H W"]:
-        """Warp every image S times.
-
-        Parameters
-        ----------
-        x
-            Images of the size that was announced.
-        eps
-            Noise.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Warp every image S times."""
         if tuple(x.shape[-2:]) != self.image_size:
             raise InputError(
                 f"Affine2d was made for images of {self.image_size[0]} x {self.image_size[1]} pixels; "
@@ -112,19 +99,6 @@ class AffineCoordinates(Transform):
         self.generators = torch.stack([MATRICES[n] for n in names])
 
     def act(self, x: Float[Tensor, "B 2"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S 2"]:
-        """Map every point S times.
-
-        Parameters
-        ----------
-        x
-            Points.
-        eps
-            Noise.
-
-        Returns
-        -------
-        Tensor
-            The views T x.
-        """
+        """Map every point S times."""
         T = affine_matrices(self.eta.to(eps), eps, self.generators)
         return (T[..., :2] @ x[:, None, :, None])[..., 0] + T[..., 2]

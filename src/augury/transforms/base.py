@@ -1,4 +1,4 @@
-"""What a transformation is: sample the noise, act on the input. Two functions and a list of widths.
+"""The base of all transformations: a list of widths, noise eps uniform on [-1, 1]^K, and how it acts on inputs.
 
     eps   = transform.noise(B, S, rng)      # the only random line
     views = transform.act(x, eps)           # [B, ...] -> [B, S, ...], differentiable in eta
@@ -15,11 +15,10 @@ A transformation of your own needs the list of its widths and `act`:
             factor = (eps[..., 0] * self.eta[0]).exp()
             return x[:, None] * factor[..., None, None]
 
-The only random lines of a transformation: eps uniform on [-1, 1]^K, in three ways.
-
-`independent` is the papers'. `stratified` cuts [-1, 1] into S cells and visits each cell once per image and
-dimension (a Latin hypercube): every draw is still uniform, so the orbit average stays unbiased, and its
-variance falls. `grid` is paper B's deterministic surrogate: equally spaced points of the cube, for small K.
+The noise is drawn in one of three ways. `independent` is the papers'. `stratified` cuts [-1, 1] into S cells and
+visits each cell once per image and dimension (a Latin hypercube): every draw is still uniform, so the orbit average
+stays unbiased, and its variance falls. `grid` is paper B's deterministic surrogate: equally spaced points of the
+cube, for small K.
 """
 
 import math
@@ -54,7 +53,7 @@ class Transform(nn.Module, ABC):
     sampling
         How eps is drawn: "independent", "stratified" or "grid".
     noise_dim
-        Dimensions of eps, where they are not one per width.
+        Dimensions of eps. Default: one per width.
     """
 
     kind: str

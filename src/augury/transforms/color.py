@@ -1,4 +1,4 @@
-"""Colour transformations of images, differentiable in their widths, as one affine map of colours per view.
+"""Colour transformations and blur of images, differentiable in their widths.
 
 Brightness, contrast, saturation, hue and greying are all affine in a pixel's colour c and leave grey colours
 grey, so that their composition is
@@ -10,12 +10,10 @@ one C x C matrix and one offset per view: one pass over the pixels, whatever the
 commutes with such a map and acts first. The operators are the usual ones (kornia's, torchvision's) with two
 changes that learning needs. Nothing is clipped to [0, 1]: clipping has no gradient, and black pixels sit on
 its edge. Hue turns colours about the grey axis instead of going through HSV, which is not differentiable at
-grey; the two agree at multiples of 120 degrees. With eta = 0 every view is the image, to the bit.
+grey; the two agree at multiples of 120 degrees. With eta = 0 every view is the image, bit for bit.
 
-Gaussian blur as diffusion on the pixel grid: smooth in its width, down to no blur at all.
-
-A Gaussian sampled at whole pixels stops working for small sigma: at 0.1 pixels its neighbouring tap is 2e-22,
-and at 0 it is 0 / 0. The discrete analogue solves the heat equation on the grid instead,
+Blur is diffusion on the pixel grid, smooth in its width down to none at all, where a Gaussian sampled at whole pixels
+is 0 / 0 (and at 0.1 pixels has a neighbouring tap of 2e-22). It solves the heat equation
 
     d/dt x = 1/2 (Laplacian of x),    reflecting borders,
 
@@ -65,7 +63,7 @@ class Color(Transform):
     Parameters
     ----------
     names
-        Which of them may act; all unless told. Saturation, hue and grey need three channels.
+        Which of them may act. Default: all. Saturation, hue and grey need three channels.
     sampling
         How eps is drawn.
     """
@@ -80,13 +78,7 @@ class Color(Transform):
         self.one_way = tuple(name for name in self.names if name in ONE_WAY)
 
     def check(self, x: Tensor) -> None:
-        """Raise unless `x` are images with the channels that the widths need.
-
-        Parameters
-        ----------
-        x
-            A batch of inputs.
-        """
+        """Raise unless `x` are images with the channels that the widths need."""
         super().check(x)
         rgb = [name for name in self.names if name in NEED_RGB]
         if rgb and x.shape[1] != 3:
@@ -97,20 +89,7 @@ class Color(Transform):
             )
 
     def act(self, x: Float[Tensor, "B C H W"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C H W"]:
-        """Change the colours of every image S times.
-
-        Parameters
-        ----------
-        x
-            Images.
-        eps
-            Noise.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Change the colours of every image S times."""
         self.check(x)
         eta = self.eta.to(eps)
         one_way = {name: eps[..., k].abs() * magnitude(eta[k]) for k, name in enumerate(self.names)}

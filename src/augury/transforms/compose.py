@@ -1,10 +1,8 @@
-"""Several transformations one after the other, as one.
+"""Transformations made of others: one after the other, with correlated widths, or none at all.
 
-Correlated widths: generators that move together (beyond the papers).
-
-With one width per generator, data scaled by one factor along both axes is explained by two independent
-scales, which paper A (section 5.4) names as a failure: the joint scale is one direction of the plane that
-they span. So mix the noise by a lower-triangular L before it meets the generators,
+`Correlated` (beyond the papers): with one width per generator, data scaled by one factor along both axes is explained
+by two independent scales, which paper A (section 5.4) names as a failure: the joint scale is one direction of the
+plane that they span. So mix the noise by a lower-triangular L before it meets the generators,
 
     T = exp(sum_k (L eps)_k G_k),    eta_k = |L_k| (norm of row k),    correlation = L L^T / (eta eta^T).
 
@@ -12,8 +10,6 @@ Var((L eps)_k) = eta_k^2 / 3 as for independent widths, which are the diagonal L
 are one generator: scale_x and scale_y with correlation 1 are the joint scale (with a single known direction,
 such as `Affine2d(..., "scale_joint")`, the one number is enough). A mixed coefficient may reach the sum of
 its row, up to sqrt(K) times eta_k.
-
-The distribution that does nothing: what a network without invariance is averaged over.
 """
 
 from collections.abc import Sequence
@@ -37,7 +33,7 @@ class Compose(Transform):
     parts
         Transformations of one kind, first to act first; no two widths may share a name.
     sampling
-        How the joint noise is drawn; the way of the parts, where they agree, unless told.
+        How the joint noise is drawn. Default: as the parts do, which must agree.
     """
 
     def __init__(self, parts: Sequence[Transform], sampling: str | None = None) -> None:
@@ -66,20 +62,7 @@ class Compose(Transform):
         return list(self.parts)  # type: ignore[arg-type]
 
     def act(self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S ..."]:
-        """Pass every input through all parts, S times.
-
-        Parameters
-        ----------
-        x
-            A batch of inputs.
-        eps
-            The parts' noise, side by side.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Pass every input through all parts, S times."""
         B, S = eps.shape[:2]
         first, *others = self._parts()
         eps_first, *eps_others = eps.split([part.noise_dim for part in self._parts()], dim=-1)
@@ -89,13 +72,7 @@ class Compose(Transform):
         return views
 
     def check(self, x: Tensor) -> None:
-        """Raise unless every part takes `x`.
-
-        Parameters
-        ----------
-        x
-            A batch of inputs.
-        """
+        """Raise unless every part takes `x`."""
         for part in self._parts():
             part.check(x)
 
@@ -186,30 +163,11 @@ class Correlated(Transform):
         return rows @ rows.mT
 
     def act(self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S ..."]:
-        """Transform every input S times, by mixed noise.
-
-        Parameters
-        ----------
-        x
-            A batch of inputs.
-        eps
-            Noise before mixing.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Transform every input S times, by mixed noise."""
         return self.transform.act(x, eps @ self.factor().to(eps).mT)
 
     def check(self, x: Tensor) -> None:
-        """Raise unless the inner transformation takes `x`.
-
-        Parameters
-        ----------
-        x
-            A batch of inputs.
-        """
+        """Raise unless the inner transformation takes `x`."""
         self.transform.check(x)
 
     def _set_eta(self, k: int, value: float) -> None:

@@ -62,20 +62,7 @@ class Rotation3d(Transform):
         self.axes = [AXES.index(name) for name in names if name in AXES]
 
     def act(self, x: Float[Tensor, "B P 3"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S P 3"]:
-        """Rotate and scale every cloud S times.
-
-        Parameters
-        ----------
-        x
-            Point clouds.
-        eps
-            Noise.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Rotate and scale every cloud S times."""
         steps = eps * self.eta.to(eps)
         views = x[:, None].expand(-1, eps.shape[1], -1, -1)
         if self.axes:

@@ -61,20 +61,7 @@ class Signal1d(Transform):
         self.time_generators = G[of_time]
 
     def act(self, x: Float[Tensor, "B C T"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C T"]:
-        """Shift, stretch and amplify every signal S times.
-
-        Parameters
-        ----------
-        x
-            Signals of the length that was announced.
-        eps
-            Noise.
-
-        Returns
-        -------
-        Tensor
-            The views.
-        """
+        """Shift, stretch and amplify every signal S times."""
         if x.shape[-1] != self.length:
             raise InputError(
                 f"Signal1d was made for signals of {self.length} samples; got {x.shape[-1]}. "

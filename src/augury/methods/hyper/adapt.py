@@ -1,8 +1,10 @@
 """`augury.adapt`: from a hyper-extractor and a new task to a descriptor, a head and a plain network (paper C).
 
-What must hold before an extractor is adapted: checked once, at the boundary.
+    i* = argmax_i log p(y | f(x; theta(i)))     by the evidence of a linear head, or i* = argmin_i of its training loss
+    model = head after f(.; theta(i*))          nothing in it is generated any more
 
-The last step of every adaptation: a head on the features of a plain encoder, its scores and its bound.
+The descriptor is chosen on a sample of the examples (`descriptor_search`); the head is fitted to all of them and scored
+(`scores`).
 """
 
 import time
@@ -14,34 +16,33 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.config.hyper import AdaptConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.evidence.bound import bounded_loss
 from augury.evidence.head import Head, fit_head
-from augury.methods.hyper.adapted_folder import check_folder, plan_of, save_adapted
 from augury.methods.hyper.descriptor_search import FINE, Objective, choose_descriptor, finalists, to_levels
-from augury.methods.hyper.scores import held_out, passed, score
+from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
 from augury.methods.prepare import check_device
 from augury.models.hypernetwork import HyperExtractor
 from augury.records.results import Adaptation, Bound, Trial, in_words
+from augury.training.run_folder import check_run, open_run
+from augury.training.saved_model import describe_adapted, load_model, save_model
 
 Tell = Callable[[Mapping[str, float], float], None]
-"""Told of every descriptor that was tried, and of its value."""
+"""Called with every descriptor that was tried, and with its value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """What an adaptation leaves in the hands of its caller."""
+    """What `adapt` returns."""
 
     adaptation: Adaptation
     """Descriptor, scores, bound: plain data."""
     model: nn.Module
-    """A plain network from inputs to logits or numbers, in evaluation mode: nothing in it is generated any more."""
+    """A plain network from inputs to logits or numbers, in evaluation mode."""
     config: AdaptConfig
     """The settings."""
 
@@ -62,19 +63,19 @@ def adapt(
     Parameters
     ----------
     extractor
-        A `HyperExtractor`, or its file.
+        A `HyperExtractor`, the folder of a run of `amortize`, or its file.
     data
         A `Dataset`, or anything that `augury.load` reads; classification or regression.
     descriptor
-        Given, only the head is learned.
+        If given, only the head is learned.
     run
-        Folder for what was learned and the adapted model; nothing is written without.
+        Folder for what was learned and the adapted model. Default: nothing is written.
     overwrite
-        Replace what stands in the folder.
+        Replace the run in that folder.
     origin
-        Where the extractor came from, for the record; its file or its encoder unless told.
+        Where the extractor came from, for the record. Default: its file or its encoder.
     tell
-        Told of every descriptor that was tried.
+        Called with every descriptor that was tried, and with its value.
     settings
         Any field of `AdaptConfig`: criterion="loss", levels=2, ...
 
@@ -85,18 +86,33 @@ def adapt(
     """
     config = AdaptConfig.of(settings)
     check_device(config.device)
-    folder = None if run is None else check_folder(Path(run), overwrite=overwrite)
-    net = extractor if isinstance(extractor, HyperExtractor) else _load(extractor)
+    if run is not None:
+        check_run(Path(run), overwrite=overwrite, resume=False)
+    net = extractor if isinstance(extractor, HyperExtractor) else load_extractor(extractor)
     dataset = data if isinstance(data, Dataset) else _read(data)
     check_task(dataset, net.input_shape)
-    given = None if descriptor is None else net.descriptor(_floats(descriptor))
-    origin = origin or (net.encoder_name if isinstance(extractor, HyperExtractor) else str(extractor))
+    given = None if descriptor is None else net.descriptor(descriptor)
     done = _adapted(net, dataset, config, given, tell)
-    adaptation = replace(done.adaptation, extractor=origin, run=None if folder is None else str(folder))
-    if folder is not None:
-        plan = plan_of(net.encoder_name, net.input_shape, net.features, dataset.n_outputs)
-        save_adapted(folder, done.model, adaptation, config.to_json(), plan)
+    origin = origin or (net.encoder_name if isinstance(extractor, HyperExtractor) else str(extractor))
+    adaptation = replace(done.adaptation, extractor=origin, run=None if run is None else str(run))
+    if run is not None:
+        folder = open_run(Path(run), config.to_json(), overwrite=overwrite)
+        save_model(folder.model, done.model, describe_adapted(net, dataset))
+        folder.write(adaptation)
     return replace(done, adaptation=adaptation)
+
+
+def load_extractor(path: str | Path, encoder: nn.Module | None = None) -> HyperExtractor:
+    """Build an extractor from the folder of a run of `amortize`, or from its file."""
+    if not Path(path).exists():
+        raise InputError(f"no extractor at {path}. Make one: augury amortize DATA --groups ...")
+    net = load_model(path, encoder)
+    if not isinstance(net, HyperExtractor):
+        raise InputError(
+            f"{path} holds a single trained model, and only an extractor can be adapted. "
+            f"Make one: augury amortize DATA --groups ..."
+        )
+    return net
 
 
 def _adapted(
@@ -110,27 +126,25 @@ def _adapted(
     watched = scouts or objective
     if tell is not None:
         watched.tell = lambda point: tell(_named(net, point.i), point.value)
-    if given is not None:
-        i, levels = net.descriptor(given), 1
-    else:
-        i, levels = _choose(net, objective, scouts, config), config.levels or FINE
+    i = _choose(net, objective, scouts, config) if given is None else given
     with calibrated(net, x):
         encoder = net.materialise(i)
-    whole = len(x) == len(data.x_train)
-    found = read_out(encoder, data, config, objective.solved(i) if whole else None)
-    adaptation = record(
-        found,
-        data,
-        config,
-        levels**net.K,
-        start,
+    features = passed(encoder, data.x_train)
+    head = objective.solved(i) if len(x) == len(data.x_train) else None
+    if not isinstance(head, Head):
+        y = data.y_train.to(features.device)
+        head = fit_head(features, y, data.n_outputs, tolerance=config.tolerance)
+    model = nn.Sequential(encoder, head.linear()).eval().requires_grad_(False)
+    levels = (config.levels or FINE) if given is None else 1
+    found = replace(
+        _scored(model, head, features, data, config, levels**net.K, start),
         descriptor=_named(net, i),
         words=in_words(_named(net, i)),
         criterion=config.criterion if given is None else "given",
         levels=config.levels if given is None else None,
         trials=tuple(Trial(_named(net, p.i), p.value) for p in watched.points),
     )
-    return Adapted(adaptation, found.model, config)
+    return Adapted(found, model, config)
 
 
 def _scouts(net: HyperExtractor, data: Dataset, config: AdaptConfig) -> Objective | None:
@@ -177,22 +191,8 @@ def _sample(data: Dataset, config: AdaptConfig, most: int) -> tuple[Tensor, Tens
     return x.to(config.device), y.to(config.device)
 
 
-def _floats(descriptor: Sequence[float | int] | Mapping[str, float | int] | Tensor) -> Any:
-    if isinstance(descriptor, Tensor):
-        return descriptor
-    if isinstance(descriptor, Mapping):
-        return {name: float(value) for name, value in descriptor.items()}
-    return [float(value) for value in descriptor]
-
-
 def _named(net: HyperExtractor, i: Tensor) -> dict[str, float]:
     return {name: round(value, 6) for name, value in zip(net.groups, i.tolist(), strict=True)}
-
-
-def _load(path: str | Path) -> HyperExtractor:
-    from augury.training.saved_extractor import load_extractor
-
-    return load_extractor(path)
 
 
 def _read(data: Any) -> Dataset:
@@ -201,12 +201,15 @@ def _read(data: Any) -> Dataset:
     return load(data)
 
 
-def check_task(data: Dataset, input_shape: tuple[int, ...], what: str = "extractor") -> None:
+def check_task(data: Dataset, input_shape: tuple[int, ...]) -> None:
     """Raise unless the data are images of the shape that an extractor takes, with something to learn in them."""
     if data.input_shape != tuple(input_shape):
+        resize = f"Resize them (--size {input_shape[-1]}), or pre-train an extractor for this size."
+        if len(data.input_shape) == len(input_shape) == 3 and data.input_shape[0] != input_shape[0]:
+            resize = "Give images with as many channels as it was pre-trained on."
         raise InputError(
-            f"the {what} takes inputs of shape {list(input_shape)}; this task's are {list(data.input_shape)}. "
-            f"{_hint(data.input_shape, input_shape)}"
+            f"the extractor takes inputs of shape {list(input_shape)}; this task's are {list(data.input_shape)}. "
+            f"{resize}"
         )
     if len(data.x_train) < 2:
         raise InputError(f"adapting needs at least two training examples; got {len(data.x_train)}.")
@@ -220,70 +223,42 @@ def check_task(data: Dataset, input_shape: tuple[int, ...], what: str = "extract
         raise InputError("a regression task needs targets that differ; all of these are alike.")
 
 
-def _hint(given: tuple[int, ...], wanted: tuple[int, ...]) -> str:
-    if len(given) == len(wanted) == 3 and given[0] != wanted[0]:
-        return "Give images with as many channels as it was pre-trained on."
-    return f"Resize them (--size {wanted[-1]}), or pre-train an extractor for this size."
-
-
-SCORE = {"classification": "accuracy", "regression": "R^2"}
-
-
-@dataclass(frozen=True, eq=False)
-class Readout:
-    """A head on features."""
-
-    model: nn.Module
-    """Encoder and head, in evaluation mode."""
-    head: Head
-    """The head, with its evidence."""
-    features: Float[Tensor, "N d"]
-    """Of the training inputs."""
-
-
-def read_out(encoder: nn.Module, data: Dataset, config: AdaptConfig, known: object = None) -> Readout:
-    """Fit a head to all training examples."""
-    features = passed(encoder, data.x_train)
-    y = data.y_train.to(features.device)
-    head = known if isinstance(known, Head) else None
-    if head is None:
-        head = fit_head(features, y, data.n_outputs, tolerance=config.tolerance)
-    return Readout(nn.Sequential(encoder, head.linear()).eval().requires_grad_(False), head, features)
-
-
-def record(
-    found: Readout, data: Dataset, config: AdaptConfig, descriptors: int, start: float, **facts: Any
+def _scored(
+    model: nn.Module,
+    head: Head,
+    features: Tensor,
+    data: Dataset,
+    config: AdaptConfig,
+    descriptors: int,
+    start: float,
 ) -> Adaptation:
-    """Score a readout and write down all that is known of it."""
-    seconds, head = time.perf_counter() - start, found.head
-    y = data.y_train.to(found.features.device)
-    outputs = found.features.double() @ head.weight.T + head.bias
+    """Score a head on its features and write down all that is known of it."""
+    seconds = time.perf_counter() - start
+    y = data.y_train.to(features.device)
+    outputs = features.double() @ head.weight.T + head.bias
     standardised = (outputs - head.centre) / head.scale
     targets = (y - head.centre) / head.scale if y.is_floating_point() else y
     risk = float(bounded_loss(standardised, targets).mean())
     loss = F.mse_loss(standardised, targets) if y.is_floating_point() else F.cross_entropy(outputs, y)
-    estimate = None
-    if config.folds:
-        estimate = held_out(found.features, y, head, config.folds, generator(config.seed))
+    estimate = held_out(features, y, head, config.folds, generator(config.seed)) if config.folds else None
     train = score(outputs, y)
-    on_test = score(passed(found.model, data.x_test).cpu(), data.y_test) if len(data.x_test) else None
-    best = next(s for s in (on_test, estimate, train) if s is not None)
-    where = "test" if on_test is not None else "held out" if estimate is not None else "training"
-    return Adaptation(**{
-        "descriptor": {},
-        "score": best,
-        "bound": Bound.of(risk, head.reach, head.norm, len(y), descriptors, config.failure),
-        "seconds": seconds,
-        "score_name": SCORE[data.task],
-        "scored_on": where,
-        "held_out": estimate,
-        "train_score": train,
-        "task": data.task,
-        "log_evidence": float(head.log_evidence),
-        "train_loss": float(loss),
-        "delta": head.delta,
-        "N": len(y),
-        "features": found.features.shape[1],
-        "data": data.source,
-        **facts,
-    })
+    on_test = score(passed(model, data.x_test).cpu(), data.y_test) if len(data.x_test) else None
+    scores = {"test": on_test, "held out": estimate, "training": train}
+    where, best = next((name, value) for name, value in scores.items() if value is not None)
+    return Adaptation(
+        descriptor={},
+        score=best,
+        bound=Bound.of(risk, head.reach, head.norm, len(y), descriptors, config.failure),
+        seconds=seconds,
+        score_name="accuracy" if data.task == "classification" else "R^2",
+        scored_on=where,
+        held_out=estimate,
+        train_score=train,
+        task=data.task,
+        log_evidence=float(head.log_evidence),
+        train_loss=float(loss),
+        delta=head.delta,
+        N=len(y),
+        features=features.shape[1],
+        data=data.source,
+    )

@@ -1,7 +1,7 @@
 """`augury.amortize`: from images and the names of invariance groups to an extractor that spans them all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,22 @@ from torch import Tensor, nn
 from augury.config.hyper import AmortizeConfig, checked_descriptors, corners
 from augury.core.errors import InputError
 from augury.core.rng import generator, spawn
-from augury.data.coloured import DESCRIPTORS, coloured_rotated_tasks
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.data.unlabelled import Images, load_images
+from augury.data.unlabelled import Unlabelled, load_images
+from augury.data.variants import DESCRIPTORS, coloured_rotated_tasks
 from augury.methods.hyper.groups import Group, parse_groups
 from augury.methods.hyper.measured import summarise
 from augury.methods.hyper.pretraining import Contrastive, MultiTask, Pretrainer, gather
 from augury.methods.hyper.views import Views
 from augury.methods.prepare import check_device
 from augury.models.hypernetwork import CUSTOM, HyperExtractor
+from augury.records.saved import Pretraining, SavedModel
 from augury.training.batches import streams
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, Together, together
 from augury.training.run_folder import open_run
-from augury.training.saved_extractor import EXTRACTOR, Card, card_of, save_extractor
+from augury.training.saved_model import describe_extractor, save_model
 
 COLOURED_GROUPS = {"rotation": "rotation:90", "color": "channels"}
 """What changes in coloured-rotated digits, in the order of `DESCRIPTORS`."""
@@ -34,12 +35,12 @@ COLOURED_GROUPS = {"rotation": "rotation:90", "color": "channels"}
 
 @dataclass(frozen=True, eq=False)
 class Amortized:
-    """What a pre-training leaves in the hands of its caller."""
+    """What `amortize` returns."""
 
     extractor: HyperExtractor
     """The extractor, in evaluation mode, not calibrated."""
-    card: Card
-    """What it is and where it came from: plain data."""
+    saved: SavedModel
+    """How it is built and where it came from: plain data."""
     groups: tuple[Group, ...]
     """The groups and their transformations."""
     metrics: list[dict[str, Any]]
@@ -76,16 +77,16 @@ def amortize(
     encoder
         A key of `augury.models.encoders.ENCODERS`, or a module of your own.
     descriptors
-        The descriptors to pre-train on: the corners of the cube unless told; for your own tasks, by their names. A
-        single one makes an ordinary extractor: SimCLR.
+        The descriptors to pre-train on; for your own tasks, by their names. A single one makes an ordinary
+        extractor: SimCLR. Default: the corners of the cube.
     out
-        Folder for settings, metrics, checkpoints and the extractor; nothing is written without.
+        Folder for settings, metrics, checkpoints and the extractor. Default: nothing is written.
     overwrite
-        Replace a pre-training that stands in the folder.
+        Replace the run in that folder.
     resume
-        Continue one that stands in the folder, to the bits it would have reached.
+        Continue the run in that folder; it resumes bit for bit.
     callbacks
-        Whoever watches.
+        Called at every step and epoch.
     settings
         Any field of `AmortizeConfig`: epochs=50, batch=128, ...
 
@@ -106,17 +107,16 @@ def amortize(
     if out is not None:
         asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
         folder = open_run(Path(out), asked, overwrite=overwrite, resume=resume)
-        if not resume:
-            (folder.path / EXTRACTOR).unlink(missing_ok=True)
     result = fit(learner, dataset, config.loop(), folder, _Named(config.method, together(callbacks)))
-    card = _card(learner, parsed, dataset, config, result)
+    known = _pretraining(learner, parsed, dataset, config, result)
+    saved = replace(describe_extractor(learner.model), pretraining=known)
     if folder is not None:
-        save_extractor(folder.path, learner.model, card)
-    return Amortized(learner.model, card, parsed, result.rows, config)
+        save_model(folder.model, learner.model, saved)
+    return Amortized(learner.model, saved, parsed, result.rows, config)
 
 
 class _Named(Together):
-    """Tells watchers the name of the pre-training, which the loop does not know."""
+    """Gives callbacks the name of the pre-training, which the loop does not know."""
 
     def __init__(self, name: str, watcher: Progress) -> None:
         super().__init__([watcher])
@@ -143,7 +143,7 @@ def _contrastive(
     if groups is None:
         raise InputError("name the invariance groups to span, such as groups='rotation,color'.")
     parse_groups(groups)  # complains before a long read
-    images = data if isinstance(data, Images) else load_images(data)
+    images = data if isinstance(data, Unlabelled) else load_images(data)
     parsed = parse_groups(groups, images.x.shape[1:])
     names = tuple(group.name for group in parsed)
     points = corners(len(parsed)) if descriptors is None else checked_descriptors(descriptors, names)
@@ -195,17 +195,16 @@ def _asked(data: Dataset, groups: Sequence[Group], learner: Pretrainer) -> dict[
     }
 
 
-def _card(
+def _pretraining(
     learner: Pretrainer, groups: Sequence[Group], data: Dataset, config: AmortizeConfig, result: Fit
-) -> Card:
-    return card_of(
-        learner.model,
-        transformations={group.name: str(group) for group in groups},
+) -> Pretraining:
+    return Pretraining(
         method=config.method + (", shared" if config.shared else ""),
         data=data.source,
         images=len(data.x_train),
         epochs=config.epochs,
         loss=result.rows[-1]["loss"] if result.rows else None,
         seconds=result.seconds,
+        transformations={group.name: str(group) for group in groups},
         invariance=summarise(learner.model, data.x_train, groups, generator(config.seed)),
     )

@@ -1,6 +1,4 @@
-"""What a descriptor is chosen by, as a function of it: the evidence of the head, or minus its training loss.
-
-Choose a descriptor: a design of starts, gradient steps from the best of them, levels.
+"""The search for a descriptor by the evidence of a head or its training loss: starts, gradient steps, levels.
 
 By evidence the starts are the corners of [0, 1]^K and its middle: from the middle alone the ascent can stick where one
 group's entry should first go the other way. By loss there is one start, the middle, as in paper C.

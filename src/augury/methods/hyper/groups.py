@@ -85,6 +85,8 @@ class Group:
 
 def operation(name: str) -> Word:
     """Return what an operation means."""
+    if name not in OPERATIONS and not re.fullmatch(r"[CT]\d+(_[xy])?", name):
+        choose("invariance group", name, [*GROUPS, *OPERATIONS])
     return RANDOM[name] if name in RANDOM else known(name, "image")
 
 
@@ -112,15 +114,11 @@ def _name_and_text(word: str) -> tuple[str, str]:
     if equals:
         return name.strip(), text.strip()
     plain = re.split("[:@]", word)[0].strip()
-    if plain not in GROUPS:
-        if plain not in RANDOM and not re.fullmatch(r"[CT]\d+(_[xy])?", plain):
-            choose("invariance group", plain, [*GROUPS, *OPERATIONS])
-        return plain, word
-    if plain != word:
+    if plain in GROUPS and plain != word:
         raise InputError(
             f"group '{plain}' is {GROUPS[plain]}; give amounts to these: {plain}={GROUPS[plain]}."
         )
-    return plain, GROUPS[plain]
+    return plain, word
 
 
 def _group(name: str, text: str, shape: Sequence[int] | None) -> Group:
@@ -151,8 +149,6 @@ def _steps(text: str, shape: Sequence[int] | None) -> list[Step]:
     if match is None:
         raise InputError(f"write an operation as name:amount@chance, such as blur:1.5@50; got '{text}'.")
     name, amount, chance = match["name"].strip(), match["amount"], match["chance"]
-    if not re.fullmatch(r"[CT]\d+(_[xy])?", name):
-        choose("transformation", name, OPERATIONS)
     word = operation(name)
     if word.unit is None and amount is not None:
         of = f": give amounts to {', '.join(word.parts)}" if word.parts else ""
@@ -196,32 +192,27 @@ def _number(text: str, what: str, least: float, most: float) -> float:
     return value
 
 
-_SINCE_0_1 = {
-    "scale": "scale_joint:{:g}x",
-    "flip": "flip_x:50%",
-    "flip_y": "flip_y:50%",
-    "turns": "C4:75%",
-    "jitter": "jitter:{:g}x@80%",
-    "blur": "blur:{:g}px@50%",
-    "channels": "channels",
-}
-
-
 def saved_groups(texts: Mapping[str, str], shape: Sequence[int]) -> tuple[Group, ...]:
     """Return the groups of a saved extractor; those of version 0.1, whose amounts have no units, are translated."""
 
     def translated(step: str) -> str:
         name, _, amount = step.partition(":")
-        if not re.fullmatch(r"[\d.e+-]+", amount) or name == "shear":
+        if not re.fullmatch(r"[\d.e+-]+", amount):
             return step
         value = float(amount)
-        if name == "translation":
-            return f"translation:{value * min(shape[-2:]):g}px"
-        if name == "crop":
-            return f"crop:{100 * value:g}%"
-        if name == "grey":
-            return f"greyscale:{100 * value:g}%@20%"
-        return _SINCE_0_1.get(name, step).format(value)
+        now = {
+            "translation": f"translation:{value * min(shape[-2:]):g}px",
+            "scale": f"scale_joint:{amount}",
+            "flip": "flip_x",
+            "flip_y": "flip_y",
+            "turns": "C4",
+            "crop": f"crop:{100 * value:g}",
+            "jitter": f"jitter:{amount}@80",
+            "grey": f"greyscale:{100 * value:g}@20",
+            "blur": f"blur:{amount}@50",
+            "channels": "channels",
+        }
+        return now.get(name, step)
 
     return parse_groups(
         {name: "+".join(map(translated, text.split("+"))) for name, text in texts.items()}, shape

@@ -1,35 +1,25 @@
-"""What both ways of pre-training share: an extractor, heads that are thrown away, views, one optimiser.
+"""Pre-training of a hyper-extractor (paper C): by several tasks, or contrastive (HyperSimCLR).
 
-A step draws two views of every image for each descriptor, by the groups that the descriptor names, and passes them
-through the weights that the descriptor generates. Statistics of batch normalisation are those of one descriptor's
-views: mixed over descriptors they would fit none.
+A step draws two views v, v' of every image for each descriptor i, by the groups that the descriptor names, and passes
+them through the weights that the descriptor generates. Statistics of batch normalisation are those of one
+descriptor's views: mixed over descriptors they would fit none. Heads are thrown away afterwards.
 
-The objectives of pre-training: NT-Xent (SimCLR) and the invariance term.
+    multitask     mean over tasks t of  CE(W_t f(v; theta(i_t)), y_t) + lambda apart(f(v; .), f(v'; .))     (Eqs. 1, 2)
+    contrastive   mean over descriptors i of  NT-Xent(p(f(v; theta(i))), p(f(v'; theta(i))))
 
-    nt_xent    - mean over the 2B views a of  log  exp(z_a . z_b / tau) / sum_{c != a} exp(z_a . z_c / tau),
-               z of unit length, b the other view of the same image
-    apart      1 - mean cosine between the features of two views of the same image
+    NT-Xent       - mean over the 2B views a of  log  exp(z_a . z_b / tau) / sum_{c != a} exp(z_a . z_c / tau),
+                  z of unit length, b the other view of the same image (Chen et al., 2020)
+    apart         1 - mean cosine between the features of two views of the same image
 
-The plain cosine is lowered in part by features that all point one way, whatever the image: say how alike random pairs
-are beside it. About the mean of the batch, two images have a cosine near 0 whatever the features do.
+Multi-task: every task has a known descriptor and a linear head; a label that is unknown (-1) is left out. Views alone
+teach a single convolution its colour invariance but hardly rotation; the term with lambda (setting `invariance`; 0 in
+the paper) does. It is lowered in part by features that all point one way: say how alike random pairs are beside it,
+or take the cosine about the mean of the batch (`centred`). With `shared` all tasks use one set of weights: the
+baseline.
 
-Multi-task pre-training (paper C, Eqs. 1 and 2): every task has a descriptor that is known, and a linear head.
-
-    minimise  mean over tasks t of  CE(W_t f(v; theta(i_t)), y_t) + lambda (1 - cos(f(v; .), f(v'; .))),
-
-v, v' views by the groups to which task t is invariant (Augerino's augmentations, with a width that is given). Views
-alone teach a single convolution its colour invariance but hardly rotation; the second term does (`lambda` is the
-setting `invariance`; 0 is the paper's objective). A task whose label is unknown for an image (-1) passes it over.
-
-With the setting `shared` all tasks use one set of weights: the multi-task baseline.
-
-HyperSimCLR (paper C): contrastive pre-training, each descriptor with the views it should not tell apart.
-
-    minimise  mean over descriptors i of  NT-Xent(p(f(v; theta(i))), p(f(v'; theta(i)))),    v, v' views by i's groups
-
-p is a projection head, shared by all descriptors and thrown away (Chen et al., 2020). With a single descriptor the
-generated weights are those of an ordinary network, and this is SimCLR: [1, 1] for all groups, [1, 0] for the first
-alone (ventral-SimCLR), [0, 1] for the second (dorsal-SimCLR).
+Contrastive: p is a projection head shared by all descriptors. With a single descriptor the generated weights are
+those of an ordinary network, and this is SimCLR: [1, 1] for all groups, [1, 0] for the first alone (ventral-SimCLR),
+[0, 1] for the second (dorsal-SimCLR).
 """
 
 from abc import abstractmethod

@@ -1,11 +1,23 @@
-"""Accuracy and R^2: of a model, and as an estimate from the training examples with the head left to guess.
+r"""How good an adapted model is: its score, an estimate from the training examples, and the loss of the bound.
 
-    accuracy   parts of the examples are predicted by heads that were fitted to the other parts (prior precision kept)
-    R^2        every example by the head of all others, in closed form: residual / (1 - leverage)
+    accuracy   share of right answers; held out: parts are predicted by heads fitted to the other parts, with the
+               same prior precision
+    R^2        1 - squared error / squared distance from the mean, averaged over the targets; held out: every
+               example by the head of all others, in closed form: residual / (1 - leverage)
 
 The descriptor has seen all of the examples; with a few numbers chosen from hundreds of examples that matters little.
-R^2 is 1 - squared error / squared distance from the mean, averaged over the targets.
+
+Theorem 3.1 (paper C) asks for a 1-Lipschitz loss, and its last term (McDiarmid) for one between 0 and 1. We take
+
+    classification   ramp = clamp(1 - (f_y - max_{c != y} f_c) / sqrt(2), 0, 1)     at least 1 for a wrong answer,
+    regression       clamp(|f - y|, 0, 1)                                            on standardised targets,
+
+both 1-Lipschitz in the outputs (a difference of two logits has a gradient of norm sqrt 2). So the bound on the ramp
+loss bounds the share of wrong answers too. As in the paper, X and B are those of the data and the head at hand, and
+the middle term is that of a single output: for C outputs it would be sqrt(2 C) times as large (Maurer, 2016).
 """
+
+import math
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -33,6 +45,15 @@ def score(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> float:
     total = (y - y.mean(0)).square().sum(0)
     moving = total > 0
     return float(1 - ((outputs - y).square().sum(0)[moving] / total[moving]).mean())
+
+
+def bounded_loss(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> Float[Tensor, " N"]:
+    """Return the loss that the bound speaks of, for every example."""
+    if y.is_floating_point():
+        return (outputs - y).norm(dim=1).clamp(0, 1)
+    own = outputs.gather(1, y[:, None])[:, 0]
+    others = outputs.scatter(1, y[:, None], -math.inf).amax(1)
+    return (1 - (own - others) / math.sqrt(2)).clamp(0, 1)
 
 
 @torch.no_grad()

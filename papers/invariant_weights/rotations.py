@@ -1,0 +1,143 @@
+"""Rotation alone: Tables 1 and 4 with Figure 2 (RFF network), Table 5 with the paper's Figure 9 (ReLU network).
+
+Five fixed widths against a learned one, which starts at five places, on digits that were turned by up to 180, 90 and 0
+degrees; and what must hold of the learned ones, with how often it does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from papers.catalog import Item
+from papers.figures import legend, panels
+from papers.invariant_weights.budgets import FIXED, rotations, row_of
+from papers.invariant_weights.published import ROTATIONS, Scores
+from papers.invariant_weights.tables import by_row, data_line, scores, words
+from papers.invariant_weights.training import run
+from papers.markdown import evidences, grouped, mean_of, spread, table
+from papers.results import ORIGINAL, Cell, Result
+
+FULL = 160.0
+"""Degrees that count as full invariance."""
+NEAR = 25.0
+"""Degrees from 90 that still count as found."""
+CLEARLY = 20.0
+"""Degrees that separate regular from partially rotated digits."""
+LOW = 90
+"""Starts up to here must succeed; the paper itself reports failures from wider ones."""
+
+
+def rotation_item(
+    what: str, model: str, fixed: Sequence[int], starts: Sequence[int], paper: Scores, prior: str = "held"
+) -> Item:
+    """Return an item that compares fixed and learned rotations of one network."""
+
+    def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
+        if scale == "quick":
+            return rotations(scale, seeds, model, ROTATIONS[::2], fixed[::4], starts[:1], prior)
+        return rotations(scale, seeds, model, ROTATIONS, fixed, starts, prior)
+
+    def write(results: Sequence[Result]) -> str:
+        return "\n".join([
+            f"{data_line(results)}\n",
+            scores(results, ROTATIONS, paper),
+            "Learned rotation in degrees (planted: 180, 90, none):\n",
+            widths(results),
+            claims(results),
+        ])
+
+    return Item(what, grid, write, draw, run)
+
+
+def width(result: Result) -> float:
+    return result.invariance.widths["rotation"].value
+
+
+def widths(results: Sequence[Result]) -> str:
+    rows = [
+        [words(row), *(spread([width(r) for r in at.get(variant, [])], 1) for variant in ROTATIONS)]
+        for row, at in by_row(results).items()
+        if row.startswith("from")
+    ]
+    return table(["model", *ROTATIONS], rows)
+
+
+def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
+    """Draw the learned rotation over training, a panel per variant, a curve per start."""
+    learned = [r for r in results if row_of(r.cell).startswith("from")]
+    groups = grouped(learned, lambda cell: (cell.variant,))
+    if not groups:
+        return {}
+    figure, axes = panels(len(groups))
+    for ax, ((variant,), group) in zip(axes, groups.items(), strict=True):
+        trajectories(ax, group, lambda cell: words(row_of(cell)))
+        ax.set_title(variant.replace("_", " "))
+    legend(figure)
+    return {"trajectories": figure}
+
+
+def trajectories(ax: Axes, results: Sequence[Result], name: Callable[[Cell], str]) -> None:
+    """Draw rotations by epoch, first seed, the planted one dashed."""
+    for (label,), group in grouped(results, lambda cell: (name(cell),)).items():
+        start = float(group[0].cell.settings["widths"]["rotation"])
+        ax.plot([start, *(v for v in group[0].curves["rotation"] if v is not None)], label=label)
+    planted = results[0].invariance.widths["rotation"].planted
+    if planted is not None:
+        ax.axhline(planted, color="black", linestyle="--", linewidth=1, label="planted")
+    ax.set(xlabel="epoch", ylabel="rotation, ± deg", ylim=(-5, 190), yticks=range(0, 181, 45))
+
+
+def start(result: Result) -> int:
+    return int(row_of(result.cell).partition("_")[2])
+
+
+def claims(results: Sequence[Result]) -> str:
+    """Return each statement with how many runs agree, for low starts and for all."""
+    learned = [r for r in results if row_of(r.cell).startswith("from")]
+    if not learned:
+        return ""
+    partial = {(start(r), r.cell.seed): width(r) for r in learned if r.cell.variant == ROTATIONS[1]}
+
+    def less(r: Result) -> bool | None:
+        there = partial.get((start(r), r.cell.seed))
+        return None if there is None else width(r) <= there - CLEARLY
+
+    statements: list[tuple[str, str, Callable[[Result], bool | None]]] = [
+        (ROTATIONS[0], f"at least {FULL:g} deg", lambda r: width(r) >= FULL),
+        (ROTATIONS[1], f"within {NEAR:g} of 90 deg", lambda r: abs(width(r) - 90) <= NEAR),
+        (ORIGINAL, f"at least {CLEARLY:g} deg less than on partially_rotated, from the same start", less),
+    ]
+    lines = []
+    for variant, statement, holds in statements:
+        there = [r for r in learned if r.cell.variant == variant]
+        counts = [_count([r for r in there if start(r) <= LOW], holds), _count(there, holds)]
+        lines.append([f"{variant}: {statement}", *counts])
+    head = ["learned rotation", f"starts up to {LOW} deg", "all starts"]
+    return f"{table(head, lines)}\n{best_fixed(results)}"
+
+
+def _count(results: Sequence[Result], holds: Callable[[Result], bool | None]) -> str:
+    answers = [answer for answer in map(holds, results) if answer is not None]
+    return f"{sum(answers)} of {len(answers)}"
+
+
+def best_fixed(results: Sequence[Result]) -> str:
+    """Return for each variant which fixed rotation has the best bound, and whether the learned one agrees."""
+    rows, lines = by_row(results), []
+    for variant in ROTATIONS:
+        bounds = {a: mean_of(evidences(rows.get(f"fixed_{a}", {}).get(variant, []))) for a in FIXED}
+        known = {a: bound for a, bound in bounds.items() if bound is not None}
+        low = [r for r in results if row_of(r.cell).startswith("from") and r.cell.variant == variant]
+        low = [r for r in low if start(r) <= LOW]
+        found, bound = mean_of([width(r) for r in low]), mean_of(evidences(low))
+        if not known or found is None or bound is None:
+            continue
+        best = max(known, key=lambda a: known[a])
+        nearest = min(known, key=lambda a: abs(a - found))
+        lines.append(
+            f"- {variant}: the best fixed rotation by ELBO is {best} deg ({known[best]:.3f}); learned is {found:.1f} "
+            f"deg ({bound:.3f}, {'at or above' if bound >= known[best] else 'below'} it), nearest to {nearest} deg: "
+            f"{'they agree' if best == nearest else 'they disagree'}."
+        )
+    return "\n".join(lines) + "\n" if lines else ""

@@ -1,0 +1,6 @@
+"""ReLU network on MNIST: test accuracy and ELBO with several transformations."""
+
+from papers.invariant_weights.published import SINGLE, TABLE_7
+from papers.invariant_weights.transformations import transformations_item
+
+ITEM = transformations_item(__doc__, "relu", SINGLE, TABLE_7)

@@ -1,0 +1,164 @@
+"""From arrays as people keep them to float32 tensors in the library's layout: the one place that infers a layout.
+
+| shape | read as |
+|---|---|
+| [N, H, W, C], [N, C, H, W] | images; channels are up to 4 long, else the axis that differs from two equal ones |
+| [N, A, A], or [N, A, B] of bytes | grey images |
+| [N, C, T] with T at least 4 C, or C at most 3 | signals |
+| [N, 2] | coordinates in the plane |
+| [N, D], and five or more axes | features |
+
+What fits two rows is refused with the question which `kind` it is; a stated kind answers it ([N, T, C] of kind "signal"
+with T above 4 C has its channels last). Pixels: bytes are divided by 255, 16 bits by 65,535, other integers in 0 to 255
+by 255; floats stay, unless all are whole numbers up to 255, which are bytes in disguise.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.core.errors import InputError, choose
+from augury.data.dataset import SHAPES, SMALLEST_IMAGE
+
+
+def as_array(values: Any) -> np.ndarray:
+    """Return a tensor, an array, a column or nested lists as a numpy array of numbers or text."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu()
+        return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            f"examples must all have one shape; got a list of different ones ({error})."
+        ) from error
+    if array.dtype.kind == "O":
+        array = _of_objects(array)
+    if array.dtype.kind == "T":  # numpy's text of any length
+        array = array.astype(np.str_)
+    if array.dtype.kind not in "biufUS":
+        raise InputError(
+            f"arrays must hold numbers (or text labels); got dtype {array.dtype}. Nothing is unpickled."
+        )
+    return array
+
+
+def _of_objects(array: np.ndarray) -> np.ndarray:
+    """Return an array of Python's text or numbers, as data frames keep them, with a type of numpy's own."""
+    flat = array.ravel().tolist()
+    bad = next((i for i, value in enumerate(flat) if str(value) in ("None", "nan", "<NA>", "NaT")), None)
+    if bad is not None:
+        raise InputError(f"every value must be there; position {bad} is {flat[bad]}. Remove or repair it.")
+    for types in (str, (bool, int, float, np.number)):
+        if all(isinstance(value, types) for value in flat):
+            return np.array(flat).reshape(array.shape)
+    return array
+
+
+def infer_kind(x: np.ndarray, kind: str | None = None) -> str:
+    """Return what the inputs are, as stated or else from their shape; raise where that is ambiguous."""
+    if kind is not None:
+        return choose("kind", kind, SHAPES)
+    if x.ndim == 4:
+        if _channel_axis(x.shape) is None:
+            raise InputError(
+                f"images must be [N, C, H, W] or [N, H, W, C]; {list(x.shape)} can be either. If the channels are "
+                f"first, say kind='image'; else move them: x.transpose(0, 3, 1, 2)."
+            )
+        return "image"
+    if x.ndim == 3:
+        return _of_three_axes(x)
+    return "coordinates" if x.ndim == 2 and x.shape[-1] == 2 else "features"
+
+
+def _of_three_axes(x: np.ndarray) -> str:
+    A, B = x.shape[1:]
+    image = min(A, B) >= SMALLEST_IMAGE
+    if image and (A == B or x.dtype == np.uint8):
+        return "image"
+    if B != 3 and (B >= 4 * A or A in (1, 2, 3)):
+        return "signal"
+    can_be = [f"images of {A} x {B} pixels (kind='image')"] if image else []
+    can_be += [f"clouds of {A} points (kind='points')"] if B == 3 else []
+    C, T = (B, A) if A > 4 * B else (A, B)
+    can_be += [f"signals of {T} steps in {C} channels (kind='signal')"]
+    raise InputError(
+        f"inputs of shape {list(x.shape)} can be {' or '.join(can_be)}. Say which: kind=... (--kind ...)."
+    )
+
+
+def _channel_axis(shape: tuple[int, ...]) -> int | None:
+    """Return which axis of four holds the channels: 1 or 3; None where both may."""
+    first, last = shape[1], shape[3]
+    # No image has a side below 4, so a shorter axis can be nothing but channels; 4 is taken for RGBA.
+    if min(first, last) <= SMALLEST_IMAGE:
+        return 3 if last < first else 1
+    if (shape[1] == shape[2]) != (shape[2] == shape[3]):
+        return 3 if shape[1] == shape[2] else 1
+    return None
+
+
+def moved(x: np.ndarray, kind: str) -> tuple[np.ndarray, str]:
+    """Return inputs in the layout of their kind, and what was done."""
+    if kind == "image" and x.ndim == 3:
+        return x[:, None], ""
+    if kind == "image" and x.ndim == 4 and _channel_axis(x.shape) == 3:
+        return x.transpose(0, 3, 1, 2), "channels were last"
+    if kind == "signal" and x.ndim == 3 and x.shape[1] > 4 * x.shape[2]:
+        return x.transpose(0, 2, 1), "channels were last"
+    if kind == "signal" and x.ndim == 2:
+        return x[:, None], ""
+    return x, ""
+
+
+def to_inputs(x: np.ndarray, kind: str) -> Tensor:
+    """Return inputs as a float32 tensor in the layout of their kind."""
+    if x.dtype.kind not in "biuf":
+        raise InputError(f"inputs must be numbers; got dtype {x.dtype}.")
+    values = np.array(x, dtype=np.float32, order="C")
+    if kind == "image" and (divisor := _divisor(x)):
+        values /= divisor
+    return torch.from_numpy(np.ascontiguousarray(moved(values, kind)[0]))
+
+
+def scaling(x: np.ndarray, kind: str) -> str:
+    """Return what `to_inputs` does to the values of a data set; refuse 16-bit pixels that use 12 bits."""
+    if kind != "image" or not x.size:
+        return ""
+    if x.dtype == np.uint16:
+        check_bits(int(x.max()))
+    return "scaled to 0..1" if _divisor(x) else f"values {x.min():g}..{x.max():g}"
+
+
+def check_bits(largest: int) -> None:
+    """Raise if pixels of 16 bits use 12 of them or fewer."""
+    if largest <= 4095:
+        raise InputError(
+            f"16-bit pixels must reach beyond 4,095; the largest is {largest:,} of 65,535, so these look like pixels "
+            f"of 12 bits or fewer, and all would be near black. Pass floats: x / 4095."
+        )
+
+
+def _divisor(x: np.ndarray) -> float:
+    """Return what to divide pixels by; 0 for nothing."""
+    if x.dtype.kind == "b" or x.size == 0:
+        return 0.0
+    low, high = x.min(), x.max()
+    if x.dtype.kind == "f":
+        # NaN fails every comparison, and is reported where finiteness is checked.
+        if low >= 0 and 16 <= high <= 255 and np.array_equal(x, np.round(x)):
+            raise InputError(
+                f"float pixels must lie in [0, 1] or be standardised; got whole numbers up to {high:g}, "
+                f"which look like bytes. Divide by {255 if high > 16 else 16}, or pass them as uint8."
+            )
+        return 0.0
+    if x.dtype == np.uint16:
+        return 65535.0
+    if x.dtype != np.uint8 and not 0 <= low <= high <= 255:
+        raise InputError(
+            f"integer pixels must lie in 0 to 255 (or be uint16); got {x.dtype} from {low} to {high}. "
+            f"Scale them to floats in [0, 1]."
+        )
+    return 255.0

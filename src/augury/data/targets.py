@@ -1,0 +1,164 @@
+"""The last step of every reader: labels as people keep them become class indices from 0, or targets [N, D]."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.core.errors import InputError, choose
+from augury.core.files import Progress, silent
+from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths
+from augury.data.split import split
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a reader found in one place: a training set, a test set, or the two together."""
+
+    x: Tensor
+    """Inputs, float32, in the layout of their kind."""
+    y: np.ndarray
+    """Labels or targets as they were kept: integers, floats or text."""
+    skipped: tuple[str, ...] = ()
+    layout: str = ""
+    scaling: str = ""
+    """What was done to shape and values, as in `Dataset`."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read data and make a data set of them; the fields are those of `augury.load`."""
+
+    task: str | None = None
+    test_fraction: float = 0.2
+    seed: int = 0
+    kind: str | None = None
+    size: tuple[int, int] | None = None
+    skip_bad: bool = False
+    progress: Progress = silent
+
+
+def assemble(
+    train: Part,
+    test: Part | None,
+    options: Options,
+    *,
+    kind: str,
+    source: str,
+    class_names: tuple[str, ...] = (),
+) -> Dataset:
+    """Encode the labels, split if there is no test set, and check everything."""
+    for name, part in (("data" if test is None else "train", train), ("test", test)):
+        if part is not None:  # a split would hide these: lengths, and which example is not finite
+            check_lengths(part.x, part.y, name)
+            check_finite(part.x, name, "inputs")
+            if part.y.dtype.kind == "f" and part.y.ndim > 1:
+                check_finite(torch.from_numpy(part.y), name, "targets")
+    if len(train.x) == 0:
+        raise InputError(f"the training set must hold at least one example; got none ({source}).")
+    task = infer_task(train.y, options.task)
+    y_test, names = train.y[:0] if test is None else test.y, class_names
+    if task == "regression":
+        y, y_test, names = regression_targets(train.y), regression_targets(y_test), ()
+    else:
+        y, y_test, names = encode(class_labels(train.y), class_labels(y_test), names)
+    if test is None:
+        keep, aside = split(y, options.test_fraction, options.seed, by_class=task == "classification")
+        parts = train.x[keep], torch.from_numpy(y[keep]), train.x[aside], torch.from_numpy(y[aside])
+    else:
+        parts = train.x, torch.from_numpy(y), test.x, torch.from_numpy(y_test)
+    return Dataset(
+        *parts,
+        kind=kind,
+        task=task,
+        class_names=names,
+        source=source,
+        skipped=train.skipped + (test.skipped if test else ()),
+        layout=train.layout,
+        scaling=train.scaling,
+    )
+
+
+def infer_task(y: np.ndarray, task: str | None = None) -> str:
+    """Return the task, as stated or else from the labels; raise where that is ambiguous."""
+    if task is not None:
+        return choose("task", task, TASKS)
+    if _one_hot(y):
+        raise InputError(
+            f"labels [N, {y.shape[1]}] with a single 1 in each row look one-hot. Take y.argmax(1), or say "
+            f"task='classification' (which does so) or task='regression'."
+        )
+    if y.dtype.kind == "f":
+        if y.ndim >= 2:
+            return "regression"
+        _whole(y)
+    return "classification"
+
+
+def _one_hot(y: np.ndarray) -> bool:
+    if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf" or not len(y):
+        return False
+    return bool(((y == 0) | (y == 1)).all() and (y.sum(1) == 1).all())
+
+
+def _whole(y: np.ndarray) -> np.ndarray:
+    """Return float labels as integers, or raise."""
+    bad = np.flatnonzero(~np.isfinite(y) | (y != np.round(y)))
+    if len(bad):
+        raise InputError(
+            f"class labels must be integers; got {y.dtype}, with {y[bad[0]]:g} at position {bad[0]}. "
+            f"For real targets, say task='regression'."
+        )
+    return y.astype(np.int64)
+
+
+def class_labels(y: np.ndarray) -> np.ndarray:
+    """Return class labels as a flat array of integers or text."""
+    if _one_hot(y):
+        y = y.argmax(1)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        if not len(y):
+            return np.zeros(0, np.int64)
+        raise InputError(
+            f"class labels must be one per example, [N]; got shape {list(y.shape)}. "
+            f"From one-hot rows take the argmax; for real targets, say task='regression'."
+        )
+    if y.dtype.kind == "S":
+        return np.char.decode(y, "utf-8")
+    return _whole(y) if y.dtype.kind == "f" else y if y.dtype.kind == "U" else y.astype(np.int64)
+
+
+def encode(
+    y_train: np.ndarray, y_test: np.ndarray, names: tuple[str, ...] = ()
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return class indices from 0, and the name of each class.
+
+    Integers with names given are indices already. Otherwise the classes are the distinct labels in their order.
+    """
+    text = y_train.dtype.kind == "U"
+    if len(y_test) and (y_test.dtype.kind == "U") != text:
+        raise InputError(
+            f"training and test labels must be of one type; got {y_train.dtype} and {y_test.dtype}."
+        )
+    if names and not text:
+        return y_train, y_test, names
+    found = y_train if text or not len(y_test) else np.concatenate([y_train, y_test])
+    classes = np.unique(found)
+    unseen = sorted(set(y_test.tolist()) - set(classes.tolist()))
+    if unseen:
+        raise InputError(
+            f"every test class must occur in training; '{unseen[0]}' does not. "
+            f"Training has {', '.join(map(str, classes[:10].tolist()))}{', ...' if len(classes) > 10 else ''}."
+        )
+    names = tuple(map(str, classes.tolist()))
+    return np.searchsorted(classes, y_train), np.searchsorted(classes, y_test), names
+
+
+def regression_targets(y: np.ndarray) -> np.ndarray:
+    """Return targets as float32 [N, D]."""
+    if y.dtype.kind not in "biuf":
+        raise InputError(f"regression targets must be numbers; got dtype {y.dtype}.")
+    return np.array(y, dtype=np.float32).reshape(len(y), -1) if y.size else np.zeros((len(y), 1), np.float32)

@@ -1,0 +1,173 @@
+"""What the header of a saved model says: how to build it and what data it takes. Read without torch.
+
+A saved model is one safetensors file. Its metadata holds this record as JSON under "augury", and under "sha256" a
+checksum of the record and of every tensor with its name. Files of version 0.1 (three other records) are read as well.
+"""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from augury import __version__
+from augury.core.errors import InputError, RunError
+from augury.records.record import Count, NotNegative, OneOf, Positive, Record, loads
+
+KINDS = ("network", "orbit", "shallow_orbit", "tied", "extractor", "adapted")
+"""A bare network, an orbit average, that of a shallow network, a first layer tied over a group, a hyper-extractor, an
+encoder with a linear head."""
+CUSTOM = "custom"
+"""What a user's own network is called."""
+AXES = {"image": 3, "signal": 2, "points": 2, "coordinates": 1, "features": None}
+"""Axes of one input, by the kind of the data; features may have any number."""
+LARGEST = 2**28
+"""Numbers in one input."""
+RECORD, CHECKSUM = "augury", "sha256"
+"""Keys of the metadata."""
+NORMALISATION = {"image": "bytes / 255"}
+"""What is done to the raw inputs of a kind of data before the model; nothing for all others."""
+
+
+@dataclass(frozen=True)
+class Pretraining(Record):
+    """What is known of an extractor's pre-training."""
+
+    method: str = ""
+    """How."""
+    data: str = ""
+    """On what."""
+    images: Count = 0
+    """On how many images."""
+    epochs: Count = 0
+    """How often it saw them."""
+    loss: float | None = None
+    """The last epoch's mean loss."""
+    seconds: NotNegative = 0.0
+    """How long it took."""
+    transformations: dict[str, str] = field(default_factory=dict)
+    """What each group means: operations joined by "+"."""
+    invariance: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Measured invariance to each group: see `augury.methods.hyper.measured.summarise`."""
+
+
+@dataclass(frozen=True)
+class SavedModel(Record):
+    """How to build a model whose weights are at hand, and what data it takes."""
+
+    kind: Annotated[str, OneOf(KINDS)]
+    """One of `KINDS`."""
+    network: str
+    """Name of the network or encoder, or "custom"."""
+    input_shape: list[Positive]
+    """Shape of one input."""
+    n_outputs: Positive
+    """Logits or numbers; features of an extractor."""
+    data_kind: Annotated[str, OneOf(tuple(AXES))] = "image"
+    """Kind of the data, as in `Dataset`."""
+    task: Annotated[str, OneOf(("classification", "regression", ""))] = ""
+    """What the outputs are; "" if unknown."""
+    class_names: tuple[str, ...] = ()
+    """A name for each logit."""
+    normalisation: str = ""
+    """What is done to raw inputs: "bytes / 255" for images."""
+    generators: list[str] | None = None
+    """What the transformation is made of; None for one of the user's own, or for none."""
+    sampling: str = "independent"
+    """How its noise is drawn."""
+    samples: Positive = 1
+    """Views per input in training."""
+    samples_eval: Positive = 1
+    """Views per input in evaluation."""
+    side: str = "auto"
+    """What the transformation of a shallow network acts on."""
+    features: Count = 0
+    """Numbers that the head of an adapted model sees."""
+    groups: tuple[str, ...] = ()
+    """Invariance groups of an extractor, in the order of the descriptor."""
+    d_h: Count = 0
+    """Hidden units of its generator of weights."""
+    activation: str = "tanh"
+    """Of these units."""
+    pretraining: Pretraining | None = None
+    """Where an extractor came from."""
+    version: str = __version__
+    """Version of Augury that wrote it."""
+
+    def check(self) -> None:
+        """Raise unless there can be such inputs, and the sizes that this kind of model needs are given."""
+        check_shape(self.data_kind, self.input_shape)
+        if {"adapted": self.features, "extractor": self.d_h}.get(self.kind) == 0:
+            raise InputError("an adapted model needs its number of features, an extractor its d_h.")
+
+
+def check_shape(kind: str, shape: list[int]) -> None:
+    """Raise unless an input of a kind can have a shape."""
+    if AXES[kind] not in (None, len(shape)) or math.prod(shape) > LARGEST:
+        raise InputError(f"an input of kind '{kind}' cannot have the shape {shape}.")
+
+
+def read_saved(file: Path) -> SavedModel:
+    """Read what the header of a model's file says of it; its tensors are not looked at."""
+    try:
+        with file.open("rb") as opened:
+            header = loads(opened.read(min(int.from_bytes(opened.read(8), "little"), 100_000_000)).decode())
+        return saved_of(header["__metadata__"])[0]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise not_ours(file, error) from error
+
+
+def not_ours(file: Path, error: Exception) -> RunError:
+    """Return the complaint about a file that holds no model of ours."""
+    why = str(error).rstrip(".")
+    return RunError(f"{file} is not a model that Augury saved, or it is damaged or cut short ({why}).")
+
+
+def is_ours(metadata: Any) -> bool:
+    """Say whether a file's metadata hold a record of ours."""
+    return any(key in metadata for key in (RECORD, *FROM_0_1))
+
+
+def saved_of(metadata: Any) -> tuple[SavedModel, str]:
+    """Return the record in a file's metadata, and its text."""
+    for key, make in ((RECORD, SavedModel.from_json), *FROM_0_1.items()):
+        if key in metadata:
+            return make(loads(metadata[key])), metadata[key]
+    raise InputError("its header does not say how to build it.")
+
+
+def _recipe(old: dict[str, Any]) -> SavedModel:
+    """Read what `learn` of version 0.1 wrote."""
+    shared = ("input_shape", "n_outputs", "generators", "sampling", "samples", "samples_eval")
+    orbit = ("orbit" if old.get("side") is None else "shallow_orbit") if old["orbit"] else "network"
+    return SavedModel.from_json({
+        **{name: old[name] for name in shared},
+        "kind": "tied" if old.get("tied") else orbit,
+        "network": old["model"],
+        "data_kind": old["kind"],
+        "side": old.get("side") or "auto",
+        "version": "0.1",
+    })
+
+
+def _card(old: dict[str, Any]) -> SavedModel:
+    """Read what `amortize` of version 0.1 wrote."""
+    shared = ("groups", "input_shape", "d_h", "activation", "version")
+    facts = ("transformations", "method", "data", "images", "epochs", "loss", "seconds", "invariance")
+    return SavedModel.from_json({
+        **{name: old[name] for name in shared},
+        "kind": "extractor",
+        "network": old["encoder"],
+        "n_outputs": old["features"],
+        "pretraining": {name: old[name] for name in facts},
+    })
+
+
+def _plan(old: dict[str, Any]) -> SavedModel:
+    """Read what `adapt` of version 0.1 wrote."""
+    shared = ("input_shape", "n_outputs", "features")
+    own = {"kind": "adapted", "network": old["encoder"], "version": "0.1"}
+    return SavedModel.from_json({**{name: old[name] for name in shared}, **own})
+
+
+FROM_0_1 = {"recipe": _recipe, "card": _card, "plan": _plan}
+"""Readers of the headers of version 0.1, by their key."""
