@@ -127,6 +127,12 @@ def test_a_baseline_leaves_a_comparison_and_a_report(tmp_path):
     assert [row["epoch"] for row in alone.metrics if "test_accuracy" in row] == [2]
     with pytest.raises(InputError, match="baseline itself"):
         learn(data, method="plain", baseline=True)
+    normed = nn.Sequential(nn.Flatten(), nn.Linear(144, 3), nn.BatchNorm1d(3))
+    with pytest.raises(InputError, match="BatchNorm"):  # augmented takes it; the baseline's evidence does not
+        learn(
+            data, normed, "augmented", widths={"rotation": 30.0}, baseline=True, run=tmp_path / "n", **QUICK
+        )
+    assert not (tmp_path / "n").exists()
 
 
 def test_a_torch_data_set_or_its_loader(tmp_path):

@@ -80,6 +80,8 @@ class Evidence:
     ) -> None:
         self.settings = config = EvidenceConfig.of(**settings)
         self.model, self.N, self.samples, self.chunk = model, N, samples, chunk
+        with evaluating(model.net, config.batchnorm):  # refuses BatchNorm now, not after some epochs
+            pass
         self.likelihood = LIKELIHOODS[task]()
         self.laplace = Laplace(
             model, self.likelihood, config.structure, config.output, config.prior, config.positions, only
@@ -281,6 +283,8 @@ class NtkEvidence:
     ) -> None:
         self.settings = config = EvidenceConfig.of(**settings)
         self.model, self.N, self.samples = model, N, samples
+        with evaluating(model.net, config.batchnorm):
+            pass
         self.likelihood = LIKELIHOODS[task]()
         self.bound = NtkBound(model, self.likelihood)
         self.delta = torch.full((self.bound.n_delta,), config.delta, dtype=torch.float64)

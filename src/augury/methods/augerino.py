@@ -39,7 +39,6 @@ class Augerino(Learner):
         self.cosines = [Cosine(self.weights, config.rate_end), Cosine(self.widths, config.eta_rate_end)]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on weights and widths."""
         transform = self.model.transform
         loss = self.loss(self.model.average(x, rng), y)
         self.weights.zero_grad()
@@ -51,9 +50,7 @@ class Augerino(Learner):
         return loss.item()
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return both optimisers."""
         return {"weights": self.weights, "widths": self.widths}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return both schedules."""
         return self.cosines

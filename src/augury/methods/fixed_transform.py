@@ -46,7 +46,6 @@ class GivenTransform(Learner):
 
     @property
     def transform(self) -> Transform:
-        """The transformation as it was given."""
         return self.given
 
     @abstractmethod
@@ -56,7 +55,6 @@ class GivenTransform(Learner):
         """Return the loss of a mini-batch and what is minimised."""
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step down the objective."""
         loss, objective = self.objective(x, y, rng)
         self.weights.zero_grad()
         objective.backward()
@@ -64,11 +62,9 @@ class GivenTransform(Learner):
         return loss.item()
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the one optimiser."""
         return {"weights": self.weights}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the one schedule."""
         return [self.cosine]
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
@@ -108,7 +104,6 @@ class Augmented(GivenTransform):
     def objective(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss of the orbit average, twice."""
         loss = self.loss(self.model.average(x, rng), y)
         return loss, loss
 
@@ -120,7 +115,6 @@ class DataAugmented(GivenTransform):
         super().__init__(net, transform, config, task)
 
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Return the loss on random views, twice."""
         loss = self.loss(self.model(random_views(self.given, x, rng)), y)
         return loss, loss
 
@@ -132,6 +126,5 @@ class TiedLearner(GivenTransform):
         super().__init__(tie(net, exact_group(transform)), transform, config, task)
 
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Return the plain loss, twice."""
         loss = self.loss(self.model(x), y)
         return loss, loss

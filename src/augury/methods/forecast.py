@@ -147,12 +147,10 @@ def _endless(batches: Batches, rng: torch.Generator) -> Any:
 
 
 def steps_of(config: LearnConfig, N: int) -> int:
-    """Return the steps of an epoch."""
     return -(-N // config.batch)
 
 
 def climbs_of(config: LearnConfig, N: int) -> int:
-    """Return the steps up the evidence in a whole run."""
     return sum(config.climbs(epoch, N) for epoch in range(1, config.epochs + 1))
 
 

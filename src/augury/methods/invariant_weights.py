@@ -155,7 +155,6 @@ class InvariantWeights(Learner):
         return total * self.N / n
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the optimisers."""
         made = {"weights": self.weights, "widths": self.widths}
         return {name: optimizer for name, optimizer in made.items() if optimizer is not None}
 

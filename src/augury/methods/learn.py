@@ -101,16 +101,14 @@ def learn(
     ready = prepare(data, model, method, transform, settings)
     if folder is not None and "evaluate_every" not in settings:
         ready = replace(ready, config=ready.config.scored_on_the_way())
+    beside = (
+        _baseline(ready, untrained, transform) if baseline else None
+    )  # refused before training, if at all
     learned = _train(ready, folder, watcher, **again)
-    if baseline:
-        shared = learned.config.shared()
-        name = shared.pop("model")
-        net = untrained if isinstance(untrained, nn.Module) else name
-        own = transform if learned.config.generators is None else None
-        plain = prepare(ready.data, net, "plain", own, shared)
+    if beside is not None:
         place = None if folder is None else folder / BASELINE
-        beside = _train(plain, place, watcher.for_baseline(), **again)
-        learned = _compared(learned, beside, ready.data, folder)
+        plain = _train(beside, place, watcher.for_baseline(), **again)
+        learned = _compared(learned, plain, ready.data, folder)
     return learned if folder is None else replace(learned, report=write_report(folder))
 
 
@@ -127,6 +125,15 @@ def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: b
         folder.write(invariance)
         write_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
     return Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
+
+
+def _baseline(ready: Prepared, untrained: str | nn.Module | None, transform: Transform | None) -> Prepared:
+    """Return the same network, without any invariance, ready to train as long in the same way."""
+    settings = ready.config.shared()
+    name = settings.pop("model")
+    net = untrained if isinstance(untrained, nn.Module) else name
+    own = transform if ready.config.generators is None else None
+    return prepare(ready.data, net, "plain", own, settings)
 
 
 def _compared(learned: Learned, plain: Learned, data: Dataset, folder: Path | None) -> Learned:

@@ -58,14 +58,12 @@ class WithEvidence(Learner):
         return diagnostics
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the optimisers."""
         if self.evidence is None:
             return {"weights": self.weights}
         widths = {"widths": self.evidence.eta_optimizer} if self.evidence.eta else {}
         return {"weights": self.weights, **widths, "prior": self.evidence.delta_optimizer}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the schedules."""
         return self.cosines
 
     def modules(self) -> Mapping[str, nn.Module]:
@@ -81,7 +79,6 @@ class WithEvidence(Learner):
 
     @torch.no_grad()
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore the prior precision."""
         if isinstance(self.evidence, Evidence):
             self.evidence.log_delta.copy_(state["log_delta"])
 
@@ -111,7 +108,6 @@ class Lila(WithEvidence):
         ]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on the weights."""
         with torch.no_grad():
             views = self.model.views(x, rng)
         f_hat = self.model.net(views).unflatten(0, (len(x), -1)).mean(1)

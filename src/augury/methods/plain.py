@@ -37,7 +37,6 @@ class Plain(WithEvidence):
         self.cosines = [Cosine(self.weights, config.rate_end)]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step on the weights."""
         f = self.model(x)
         evidence = self.evidence
         loss = self.loss(f, y) if evidence is None else -evidence.likelihood.log_prob(f, y) / len(x)

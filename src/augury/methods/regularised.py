@@ -109,6 +109,5 @@ class Regularised(GivenTransform):
         return {"nu": self.nu, "gain": self.gain, "gap": self.gap}
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
         for name, tensor in self.extra_state().items():
             tensor.copy_(state[name])

@@ -26,14 +26,12 @@ class Batches:
 
     @property
     def N(self) -> int:
-        """How many inputs there are."""
         return len(self.x)
 
     def __len__(self) -> int:
         return -(-self.N // self.size)
 
     def __call__(self, rng: torch.Generator | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-        """Go over the data once."""
         order = torch.arange(self.N) if rng is None else torch.randperm(self.N, generator=rng)
         for index in order.split(self.size):
             yield self.x[index].to(self.device), self.y[index].to(self.device)

@@ -36,7 +36,6 @@ def outputs_of(model: nn.Module, x: Float[Tensor, "M ..."], chunk: int = 1000) -
 
 
 def score_of(outputs: Float[Tensor, "M D"], y: Shaped[Tensor, "M ..."], task: str) -> dict[str, float]:
-    """Score outputs."""
     if task == "classification":
         return {SCORES[task]: float((outputs.argmax(1) == y).double().mean())}
     return {SCORES[task]: float((outputs - y).double().square().mean().sqrt())}

@@ -78,22 +78,18 @@ class Together(Progress):
         self.callbacks = list(callbacks)
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        """Pass it on."""
         for callback in self.callbacks:
             callback.start(method, epochs, steps, done, units)
 
     def step(self, epoch: int, step: int, loss: float) -> None:
-        """Pass it on."""
         for callback in self.callbacks:
             callback.step(epoch, step, loss)
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        """Pass it on."""
         for callback in self.callbacks:
             callback.epoch(row)
 
     def stage(self, what: str) -> None:
-        """Pass it on."""
         for callback in self.callbacks:
             callback.stage(what)
 
@@ -104,7 +100,6 @@ class Together(Progress):
                 stack.callback(callback.stop)
 
     def for_baseline(self) -> Progress:
-        """Pass it on."""
         return Together([callback.for_baseline() for callback in self.callbacks])
 
 
@@ -159,15 +154,12 @@ class TensorBoard(Progress):
         self.steps, self.units = 0, dict[str, str]()
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        """Note how long an epoch is, and the units."""
         self.steps, self.units = steps, dict(units)
 
     def step(self, epoch: int, step: int, loss: float) -> None:
-        """Write the loss of a mini-batch."""
         self.writer.add_scalar("loss/step", loss, (epoch - 1) * self.steps + step)
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        """Write the curves of an epoch."""
         at = int(row["epoch"])
         for name, value in row.items():
             if name not in NOT_SCALARS and value is not None:
@@ -177,7 +169,6 @@ class TensorBoard(Progress):
             self.writer.add_scalar(f"width/{name}{unit}", value, at)
 
     def stop(self) -> None:
-        """Write everything out."""
         self.writer.close()
 
     def for_baseline(self) -> Progress:
