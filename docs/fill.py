@@ -120,9 +120,9 @@ def differences() -> str:
     str
         Markdown.
     """
-    from augury.config.learn import METHOD_DEFAULTS, MODEL_DEFAULTS
+    from augury.config.learn import METHOD_DEFAULTS
 
-    both = {**METHOD_DEFAULTS, **MODEL_DEFAULTS}
+    both = METHOD_DEFAULTS
     rows = [
         [f"`{name}`", ", ".join(f"`{k}={v!r}`" for k, v in own.items())] for name, own in both.items() if own
     ]

@@ -106,9 +106,7 @@ def merge(flags: Mapping[str, Any], file: Path | None = None) -> LearnRequest:
     if "generators" in settings:
         settings["generators"] = tuple(settings["generators"])
     config = LearnConfig.for_method(method, **settings)
-    if (
-        "evaluate_every" not in settings
-    ):  # as `augury.learn` does with a folder, so that --print-config shows it
+    if config.epochs and "evaluate_every" not in settings:  # as `augury.learn` does; --print-config shows it
         settings["evaluate_every"] = -(-config.epochs // EVALUATIONS)
         settings["evaluate_images"] = config.evaluate_images or EVALUATED
     return LearnRequest(values, method, settings, policy)

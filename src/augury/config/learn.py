@@ -43,41 +43,42 @@ _PAPER_B = {
 """Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
 run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
 
+_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3}
+"""Adam with one cycle of the learning rate and a clipped gradient, for digits and photographs alike. With a constant or
+falling rate from the start, networks fit what narrow orbits leave before the widths have grown."""
+
+_LILA = {**_RECIPE, "samples": 1, "evidence_samples": 4, "choose_from": 0.8}
+"""One view per input in training, whose loss bounds that of the average from above (Jensen; paper A, appendix F.1), and
+four in the evidence: three times the steps of eight views at half their cost."""
+
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "data_augmented": _PAPER_D,
     "regularised": _PAPER_D,
     "weight_tied": _PAPER_D,
-    "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0},
+    "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0, **_RECIPE},
     "augmented": {},
     "augerino": {"eta_rate": 0.1, "eta_rate_end": 0.005, "sampling": "stratified", "epochs": 15},
-    "lila": {"choose_from": 0.8},
-    "last_layer": {"choose_from": 0.8},
+    "lila": _LILA,
+    "last_layer": _LILA,
     "invariant_weights": _PAPER_B,
 }
 """Where a method's defaults differ from those of `LearnConfig`."""
-
-_FIXUP = {"optimizer": "sgd", "rate": 0.1}
-MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
-    "resnet_8_8": _FIXUP,
-    "resnet_8_16": _FIXUP,
-    "wide_resnet_16_4": _FIXUP,
-}
-"""Where a network's defaults differ: paper A trains its residual networks by SGD."""
 
 OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "ntk", "none")
 SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
-FEWEST_CLIMBS = 12
-"""Steps up the evidence in a run, at least: fewer do not carry a width from nothing to half a turn."""
-BETWEEN_CLIMBS = 4000
-"""Inputs to train on between two steps up the evidence, about: their cost is then under half of training's."""
+CLIMBS = 20
+"""Steps up the evidence in a run, about: fewer do not carry a width from nothing to half a turn."""
+LEARNED = 0.75
+"""Widths are learned once the training loss is below this share of a guess's: before that the evidence of a classifier
+is about weights that know nothing, and widths run away."""
 EVALUATIONS, EVALUATED = 8, 250
 """Default for a run with a folder: how often the test set is scored on the way, and on how many of its inputs."""
 
 SHARED = (
-    "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "weight_decay", "device", "seed",
-    "burn_in", "evidence", "evidence_every", "evidence_images", "structure", "output", "positions", "prior",
+    "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "warm_up", "weight_decay",
+    "device", "seed", "burn_in", "evidence", "evidence_every", "evidence_images", "structure", "output", "positions", "prior",
     "delta", "delta_rate", "delta_steps", "batchnorm", "evaluate_every", "evaluate_images",
 )  # fmt: skip
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
@@ -85,7 +86,7 @@ SHARED = (
 AT_LEAST_ONE = {
     "samples",
     "samples_eval",
-    "epochs",
+    "steps",
     "batch",
     "evidence_images",
     "eta_images",
@@ -164,7 +165,9 @@ class LearnConfig(EvidenceConfig):
     sampling: str = "independent"
     """How the noise is drawn: "independent" (paper A), "stratified" or "grid"."""
     epochs: int = 30
-    """Passes over the training set."""
+    """Passes over the training set; 0 for as many as make `steps` steps (the default of lila and plain)."""
+    steps: int = 2400
+    """Steps on the weights, if `epochs` is 0."""
     batch: int = 100
     """Inputs in a mini-batch."""
     optimizer: str = "adam"
@@ -173,6 +176,8 @@ class LearnConfig(EvidenceConfig):
     """Learning rate of the weights at the start: paper A's for Adam."""
     rate_end: float = 1e-6
     """Learning rate of the weights at the end of its cosine schedule (paper A)."""
+    warm_up: float = 0.0
+    """Share of the training in which the learning rate of the weights rises, before it falls by a cosine."""
     weight_decay: float = 1e-4
     """L2 penalty on the weights: Augerino's, kept by paper A for its baseline."""
     eta_rate_end: float = 0.02
@@ -182,7 +187,7 @@ class LearnConfig(EvidenceConfig):
     burn_in: int = 2
     """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
     evidence_every: int = 0
-    """Epochs between two steps up the evidence; 0 for about every 4,000 inputs, and twelve times at least."""
+    """Epochs between two steps up the evidence; 0 for about twenty in a run."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
     evidence: str = "laplace"
@@ -235,11 +240,14 @@ class LearnConfig(EvidenceConfig):
         """Return the settings that `augury.Evidence` takes."""
         return {f.name: getattr(self, f.name) for f in fields(EvidenceConfig)}
 
-    def climbs(self, epoch: int, N: int) -> int:
+    def with_epochs(self, N: int) -> "LearnConfig":
+        """Return these settings with the number of epochs filled in."""
+        return self if self.epochs else replace(self, epochs=-(-self.steps // -(-N // self.batch)))
+
+    def climbs(self, epoch: int) -> int:
         """Return how many steps up the evidence are due after this epoch; at least one after the last."""
-        often_enough = (self.epochs - self.burn_in) // FEWEST_CLIMBS
-        every = self.evidence_every or max(1, min(round(BETWEEN_CLIMBS / N), often_enough))
-        times = max(1, round(N / BETWEEN_CLIMBS)) if self.evidence_every == 0 else 1
+        every = self.evidence_every or max(1, self.epochs // CLIMBS)
+        times = 1 if self.evidence_every else max(1, CLIMBS // self.epochs)
         beyond = epoch - self.burn_in
         due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
         return times if due else 0
@@ -260,8 +268,7 @@ class LearnConfig(EvidenceConfig):
         method, given = method_name(method), renamed(given)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
-        defaults = MODEL_DEFAULTS.get(given.get("model") or "", {}) | METHOD_DEFAULTS[method]
-        return cls(**{**defaults, **given, "method": method})
+        return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "LearnConfig":

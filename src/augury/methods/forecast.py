@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
+from augury.methods.lila import WithEvidence
 from augury.methods.prepare import Prepared, prepare
 from augury.records.results import Record
 from augury.training.batches import Batches, own_global_stream, streams
@@ -105,7 +106,7 @@ def forecast(
         widths=() if own is None else own.names,
         epochs=config.epochs,
         steps=steps_of(config, N),
-        climbs=climbs_of(config, N) if costs.climb else 0,
+        climbs=climbs_of(config) if costs.climb else 0,
         device=config.device,
         seconds=total_seconds(config, N, len(ready.data.x_test), costs),
         memory=peak_memory(config.device),
@@ -125,13 +126,11 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> 
         started = clock()
         learner.train_step(x, y, rng)
         times.append((clock() - started) / len(x))
+    if isinstance(learner, WithEvidence):
+        learner.climbing = True  # after so few steps it has not learned enough to begin by itself
     started = clock()
     found = learner.end_epoch(batches, config.epochs, rng)
-    climb = (
-        (clock() - started) / max(1, config.climbs(config.epochs, batches.N))
-        if LOG_EVIDENCE in found
-        else 0.0
-    )
+    climb = (clock() - started) / max(1, config.climbs(config.epochs)) if LOG_EVIDENCE in found else 0.0
     some, own = data.x_test[:SCORED], learner.transform
     started = clock()
     if len(some):
@@ -150,8 +149,8 @@ def steps_of(config: LearnConfig, N: int) -> int:
     return -(-N // config.batch)
 
 
-def climbs_of(config: LearnConfig, N: int) -> int:
-    return sum(config.climbs(epoch, N) for epoch in range(1, config.epochs + 1))
+def climbs_of(config: LearnConfig) -> int:
+    return sum(config.climbs(epoch) for epoch in range(1, config.epochs + 1))
 
 
 def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
@@ -161,7 +160,7 @@ def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
     scored = 2 * M  # after the last epoch, and of the one that is kept
     if config.evaluate_every:
         scored += (config.epochs // config.evaluate_every) * min(M, config.evaluate_images or M)
-    return training + climbs_of(config, N) * costs.climb + end + scored * costs.score
+    return training + climbs_of(config) * costs.climb + end + scored * costs.score
 
 
 def peak_memory(device: str) -> int | None:

@@ -97,7 +97,7 @@ def _config(
         model = METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR[data.kind]
         model = model if model in that_take(data.input_shape) else "mlp"
     name = model if isinstance(model, str) else CUSTOM
-    config = LearnConfig.for_method(method, **{**settings, "model": name})
+    config = LearnConfig.for_method(method, **{**settings, "model": name}).with_epochs(len(data.x_train))
     if config.generators is not None and transform is not None:
         raise InputError(
             "give transform or generators, not both: generators only say which transform to make."
