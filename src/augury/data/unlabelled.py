@@ -56,7 +56,7 @@ def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
 def load_images(
     source: Any, *, variant: str | None = None, subset: int | None = None, seed: int = 0, **options: Any
 ) -> Unlabelled:
-    """Return images, wherever they come from, whatever their labels; further options are those of `load`."""
+    """Return images from any source, without labels; further options are those of `load`."""
     place, how = _place(source), _options(options)
     if place is not None and variant is not None:
         raise InputError(

@@ -49,7 +49,7 @@ def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.Exp
             return torch.export.export(
                 module.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False
             )
-    except Exception as error:  # torch.export raises whatever it meets in a user's module
+    except Exception as error:  # torch.export raises many exceptions for a user's module
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RunError(
             f"torch.export cannot follow this model ({reason}). Its weights are exported all the same; a network or "

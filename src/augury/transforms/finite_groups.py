@@ -97,7 +97,7 @@ class FiniteGroup(Transform):
         return self.orbit(x)[image, self.which(eps)]
 
     def which(self, eps: Float[Tensor, "B S K"]) -> Int[Tensor, "B S"]:
-        """Return the elements that the noise stands for, should the view leave the identity."""
+        """Return the elements that the noise selects if the view leaves the identity."""
         others = self.order - 1
         return 1 + ((eps[..., -1] + 1) / 2 * others).long().clamp(0, others - 1)
 
@@ -179,7 +179,7 @@ class Flip(FiniteGroup):
 class Translations(FiniteGroup):
     """The n-fold translations of the plane, along both axes or one; T^2_3 of paper D is n = 3.
 
-    The paper's text does not spell the group out. Its tied network has an error of exactly 0, so the shifts
+    The paper's text does not define the group. Its tied network has an error of exactly 0, so the shifts
     must close into a group: they run on a torus, in steps of a third of each side. Where n does not divide a
     side (28 pixels, n = 3), the torus is the centred window of the largest side that it divides, and the
     border of less than n pixels stays in place: still a permutation of the pixels, hence exact.
