@@ -57,7 +57,7 @@ def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dat
 
 
 def read_unlabelled(folder: Path, options: Options) -> Part:
-    """Read every image below a folder, whatever its sub-folders."""
+    """Read every image below a folder, in any sub-folder."""
     opener = Opener(options.skip_bad)
     files = _found(folder, "", opener)
     if not files:

@@ -60,7 +60,7 @@ def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.Exp
 def save_program(path: Path, program: torch.export.ExportedProgram) -> None:
     """Write a program to a .pt2 file, whole or not at all."""
     with written_whole(path) as temporary:
-        renamed = temporary.with_suffix(".pt2")  # torch wants this ending
+        renamed = temporary.with_suffix(".pt2")  # torch requires this suffix
         try:
             torch.export.save(program, renamed)
             renamed.replace(temporary)

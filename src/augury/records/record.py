@@ -245,7 +245,7 @@ def _finite(text: str) -> float:
 
 
 def read_json(path: Path, make: Callable[[Any], T]) -> T:
-    """Read a JSON file and make something of it; whatever is wrong with it is a `RunError`."""
+    """Read and convert a JSON file; anything wrong with it is a `RunError`."""
     try:
         return make(loads(path.read_text(encoding="utf-8")))
     except OSError as error:

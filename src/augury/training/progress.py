@@ -137,7 +137,7 @@ class TensorBoard(Progress):
     | curve | by |
     |---|---|
     | loss/step | training step |
-    | loss, log_evidence, seconds, test_accuracy, ... | epoch: whatever the line of metrics holds |
+    | loss, log_evidence, seconds, test_accuracy, ... | epoch: every entry of the line of metrics |
     | width/rotation (deg), ... | epoch, in its unit |
 
     Parameters

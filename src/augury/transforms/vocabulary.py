@@ -32,7 +32,7 @@ class Word:
     """Whether it means something for three channels only."""
 
     def spec(self, name: str, side: int = 2) -> WidthSpec:
-        """Return name, unit and bound of the width on data with so many pixels (samples) along a side."""
+        """Return name, unit and bound of the width on data of `side` pixels (samples)."""
         unit = self.unit(side) if callable(self.unit) else self.unit
         return WidthSpec(name, unit or PLAIN, self.upper)
 
