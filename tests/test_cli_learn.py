@@ -70,7 +70,7 @@ def test_several_processes_are_refused(npz, augury, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     for command in (["learn", npz], ["amortize", npz, "-g", "flip"]):
         code, out, err = augury(*command, "--json")
-        assert code == 2 and out == "" and "data parallel training is not there yet" in err
+        assert code == 2 and out == "" and "data parallel training is not supported" in err
 
 
 def test_quiet_says_nothing_on_standard_error(npz, augury):

@@ -21,7 +21,7 @@ def test_a_run_gets_its_report_and_says_where(augury, tmp_path):
     learned_run(tmp_path / "runs" / "a")
     code, out, _ = augury("report", "runs/a")
     assert code == 0 and out.strip() == "runs/a/report.html"
-    assert "The labels survive" in (tmp_path / "runs/a/report.html").read_text()
+    assert "The labels do not change under" in (tmp_path / "runs/a/report.html").read_text()
 
 
 def test_several_go_to_one_page(augury, tmp_path):

@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from augury.methods.forecast import Forecast
 
 HELP = """
-Learn which transformations leave the labels alone, and how far.
+Learn which transformations do not change the labels, and how far.
 
 The widths are learned from the training data while the network trains:
-no validation set, no search. A run leaves config.json, metrics.jsonl,
-checkpoint/, model.safetensors, invariance.json, views/ and report.html,
-a page that shows all of it, in its folder.
+no validation set, no search. A run writes config.json, metrics.jsonl,
+checkpoint/, model.safetensors, invariance.json, views/ and report.html
+to its folder.
 
 \b
 augury learn mnist5k --variant rotated            digits with a planted rotation
-augury learn my_photos/ --model resnet_8_16       a folder, one sub-folder a class
+augury learn my_photos/ --model resnet_8_16       a folder, one sub-folder per class
 augury learn data.npz -g rotation,flip_x          only some transformations
-augury learn mnist5k -m augmented -w rotation=30  widths that you fix
+augury learn mnist5k -m augmented -w rotation=30  fixed widths
 augury learn mnist5k --policy runs/a              widths that a run learned
 augury learn mnist5k --run runs/a --resume        continue a stopped run
 augury learn my_photos/ --dry-run                 how much memory, how long
@@ -198,7 +198,7 @@ def _learn(
 
 
 COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")
-"""What --json says of the baseline."""
+"""Fields of the baseline in --json."""
 
 
 def summary(runs: list[Invariance]) -> Group:

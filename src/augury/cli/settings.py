@@ -48,7 +48,7 @@ KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class LearnRequest:
-    """Everything that `augury learn` was asked, checked as far as it can be without the data."""
+    """The settings of `augury learn`, checked as far as possible without the data."""
 
     values: dict[str, Any]
     """What was given, by name."""
@@ -57,7 +57,7 @@ class LearnRequest:
     settings: dict[str, Any]
     """Fields of `LearnConfig` that were given."""
     policy: Policy | None
-    """Generators and widths of another run, if they were asked for."""
+    """Generators and widths of another run, if given."""
 
     @property
     def config(self) -> LearnConfig:
@@ -134,7 +134,7 @@ def pairs(
 
 
 def widths(texts: Iterable[str] | None, quiet: bool) -> dict[str, float]:
-    """Read widths; a probability below 1 per cent is more likely one of 0 to 1, and said to be read as it is."""
+    """Read widths; a note is printed for a probability below 1 per cent, which may be meant as one of 0 to 1."""
     found: dict[str, float] = pairs(texts, "a width", "rotation=30")
     for name, value in found.items():
         if not quiet and PER_CENT.fullmatch(name) and 0 < value <= 1:

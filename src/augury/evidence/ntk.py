@@ -225,7 +225,7 @@ class NtkBound:
         if (self.outputs_per_group or 1) > C:
             raise InputError(
                 f"outputs_per_group must be at most {C}, the outputs of the network; got {self.outputs_per_group}. "
-                f"None stands for all."
+                f"None means all."
             )
         self.C = C
         return C

@@ -2,8 +2,8 @@
 
     seconds = epochs * (steps of an epoch) * step + climbs * climb + end + scores
 
-A step and a climb (one step up the evidence) are timed on the real network and data. The end (an interval for each of K
-widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images climbs.
+A training step and an evidence step (a climb) are timed on the real network and data. The end (an interval for each of
+K widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images evidence steps.
 """
 
 import sys
@@ -38,9 +38,9 @@ class Costs(Record):
     step: float
     """One training step."""
     climb: float
-    """One step up the evidence; 0 for a method without."""
+    """An evidence step; 0 for a method without."""
     widths: int
-    """Widths that get an interval in the end; 0 for a method without."""
+    """Widths that get an interval; 0 for a method without."""
     score: float
     """The forward pass of one test input."""
 
@@ -68,7 +68,7 @@ class Forecast(Record):
     steps: int
     """Steps in an epoch."""
     climbs: int
-    """Steps up the evidence in the whole run."""
+    """Evidence steps in the whole run."""
     device: str
     """Where it trains."""
     seconds: float
@@ -88,7 +88,7 @@ def forecast(
     clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
 ) -> Forecast:
-    """Take a few steps of a run and say what all of it would cost; a module of the user's own is left trained."""
+    """Estimate the cost of a run from a few of its steps; a user's own module is trained by them."""
     ready = prepare(data, model, method, transform, settings)
     with own_global_stream(ready.config.seed):
         costs = measure(ready, clock)
@@ -115,7 +115,7 @@ def forecast(
 
 
 def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
-    """Time a few steps, a climb, and a few test inputs; the learner is changed by it."""
+    """Time a few steps, an evidence step, and a few test inputs; this changes the learner."""
     config, data, learner = ready.config, ready.data, ready.learner
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     rng = streams(config.seed)["views"]

@@ -1,4 +1,4 @@
-"""From data, a network, a method and settings to a learner that is ready to train: all checks, no training."""
+"""Builds a learner from data, a network, a method and settings: all checks, no training."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -147,7 +147,7 @@ def _output_shape(net: nn.Module, data: Dataset) -> tuple[int, ...]:
     device = next(net.parameters()).device
     try:
         output = net.eval()(x.to(device))
-    except Exception as error:  # a user's module may raise anything when the inputs do not fit
+    except Exception as error:  # a user's module may raise any exception if the inputs do not fit
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"the network cannot take inputs of shape {list(data.input_shape)}: {reason}. "

@@ -157,7 +157,7 @@ class Transform(nn.Module, ABC):
         return tuple(spec.name for spec in self.specs)
 
     def describe(self) -> dict[str, float]:
-        """Return every width as a person reads it: degrees, pixels, a factor.
+        """Return every width in its unit: degrees, pixels, a factor.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class Transform(nn.Module, ABC):
 
     @torch.no_grad()
     def set_widths(self, values: Mapping[str, float | int]) -> None:
-        """Set widths given as a person writes them; those not named keep their value.
+        """Set widths given in their units; those not named keep their value.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Transform(nn.Module, ABC):
 
     @torch.no_grad()
     def project_(self) -> None:
-        """Bring every width back to [-upper, upper] after an optimiser's step, so that none runs away."""
+        """Bring every width back to [-upper, upper] after an optimiser's step, so that none diverges."""
         upper = self.eta.new_tensor([spec.upper for spec in self.specs])
         self.eta.copy_(self.eta.clamp(-upper, upper))
 
