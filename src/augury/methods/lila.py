@@ -20,7 +20,7 @@ from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.curvature.tape import last_layer
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
-from augury.methods.widths import judged, sober
+from augury.methods.widths import intervals
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
 from augury.training.learner import Findings, Learner
@@ -116,10 +116,7 @@ class Lila(WithEvidence):
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""
-        widths = judged(self.evidence, batches, rng)
-        found = Findings(widths, self.evidence.value(batches(), rng))
-        # The bound by the NTK is loose: that it is below a guess says nothing.
-        return found if self.config.evidence == "ntk" else sober(found, batches.y)
+        return intervals(self.evidence, batches, rng, self.config.slight)
 
 
 class LastLayer(Lila):
