@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from augury.data.variants import toy
-from augury.models.networks import build
-from augury.training.batches import streams
 from torch import Tensor
 
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.load import load
+from augury.data.variants import toy
 from augury.methods.learn import learn
+from augury.models.networks import build
+from augury.training.batches import streams
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "calibration.json"
 POINTS, RADIUS, SIGMA = 80, 2.0, 0.5

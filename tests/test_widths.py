@@ -28,6 +28,7 @@ from augury.methods.learn import learn
 from augury.methods.widths import (
     DROP,
     FAR,
+    SEVERAL,
     SLIGHT,
     guess,
     profiled,
@@ -321,3 +322,49 @@ def test_terms_that_vary_more_than_a_true_model_lets_them_widen_the_interval():
     )
     assert true == pytest.approx((1 - 1.96 / 5, 1 + 1.96 / 5), abs=0.01)
     assert wrong == pytest.approx((1 - 2 * 1.96 / 5, 1 + 2 * 1.96 / 5), abs=0.03)
+
+
+def test_a_sample_that_is_scaled_up_has_the_interval_of_its_size():
+    """A quarter of the data of a true model, scaled up: l is four times as steep, the interval twice as wide as l's."""
+    P, scores = 25.0, torch.tensor([1.0, -1.0], dtype=torch.float64)
+
+    def knot(v, N):
+        return Knot(-P / 2 * (v - 1) ** 2, torch.zeros(2), scores * math.sqrt(P / N) * (v - 1), N)
+
+    reach = {N: profiled(lambda v, N=N: knot(v, N), 1.0, math.pi).interval()[1] - 1 for N in (2, 8)}
+    assert reach[2] == pytest.approx(1.96 / 5, abs=0.01)
+    assert reach[8] == pytest.approx(2 * 1.96 / 5, abs=0.03)
+
+
+def test_a_width_that_is_surely_slight_costs_two_knots_and_others_are_refined():
+    asked = []
+    found = profiled(exactly(lambda v: asked.append(v) or -500.0 * v), 0.0, math.pi, SLIGHT, SEVERAL)
+    assert asked == [0.0, SLIGHT] and found.interval()[1] < SLIGHT
+    asked.clear()
+    profiled(exactly(lambda v: asked.append(v) or -500.0 * (v - 0.5) ** 2), 0.5, math.pi, SLIGHT, SEVERAL)
+    assert len(asked) > 4
+
+
+def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):
+    x = torch.rand(20, 1, 8, 8, generator=generator(0))
+    data = Dataset(x, torch.arange(20) % 2, x[:0], torch.zeros(0, dtype=torch.int64), task="classification")
+    seen, knot = [], LaplaceRefit.knot
+    monkeypatch.setattr(
+        LaplaceRefit,
+        "knot",
+        lambda self: seen.append(tuple(self.model.transform.describe().values())) or knot(self),
+    )
+    learn(data, "mlp5", "lila", generators=("rotation", "scale_x"), epochs=2, samples=2, samples_eval=2)
+    assert len(seen) == len(set(seen)) > 4
+
+
+def test_a_deep_network_takes_a_sample_and_all_data_where_its_last_layer_settles(monkeypatch):
+    monkeypatch.setattr("augury.evidence.refit.DEEP", 12)
+    net = MLP([2, 4, 3], generator(0)).double()
+    x, y = torch.randn(30, 2, generator=generator(1)).double(), torch.arange(30) % 3
+    refit = LaplaceRefit(Evidence(OrbitAverage(net, AffineCoordinates("rotation").double(), 2), 30), x, y, 0)
+    assert refit.knot().N == 30 and len(refit.knot().terms) == 12
+    refit.settle()
+    phi, W = refit._features(x, refit.model.samples_eval).mean(0), refit.head.weight.detach()
+    p = (refit._f(phi).softmax(1) - nn.functional.one_hot(y, 3)).mT @ phi[:, :-1]
+    assert (p + float(refit.evidence.delta) * W).abs().max() < 1e-3
