@@ -66,6 +66,15 @@ Generators = Annotated[
         complete=WORDS["image"],
     ),
 ]
+Slight = Annotated[
+    list[str] | None,
+    o.option(
+        "--slight",
+        "The width below which a transformation counts as none in the verdict, such as rotation=10; may be "
+        "repeated. Default: 6 degrees, a tenth of the scale, 5 % of the image.",
+        o.METHOD,
+    ),
+]
 Policy = Annotated[
     Path | None,
     o.option(
@@ -107,6 +116,7 @@ def learn(
     model: o.Model = None,
     generators: Generators = None,
     width: o.Widths = None,
+    slight: Slight = None,
     policy: Policy = None,
     samples: o.Samples = None,
     epochs: Annotated[int | None, o.epochs(f"{LearnConfig.epochs}, or the method's own")] = None,
@@ -136,6 +146,7 @@ def learn(
     }
     words = [word for part in generators or [] for word in part.split(",") if word]
     flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
+    flags |= {"slight": widths(slight, quiet) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
     request = merge(flags, config)
     check_one_process()

@@ -38,7 +38,9 @@ def settings_of(config: type) -> dict[str, Any]:
     }
 
 
-SETTINGS = settings_of(LearnConfig) | {"method": str, "model": str, "generators": WORDS, "widths": NUMBERS}
+SETTINGS = settings_of(LearnConfig) | {
+    "method": str, "model": str, "generators": WORDS, "widths": NUMBERS, "slight": NUMBERS,
+}  # fmt: skip
 KINDS: dict[str, Any] = {
     **dict.fromkeys(READING, str), "subset": int, "size": int, "test_fraction": float, "skip_bad": bool,
     **SETTINGS, "data": str, "policy": str, "run": str, "baseline": bool, "tensorboard": str,
@@ -90,7 +92,7 @@ def merge(flags: Mapping[str, Any], file: Path | None = None) -> LearnRequest:
     values = {} if file is None else from_toml(file)
     for name, value in flags.items():
         if value is not None:
-            values[name] = {**values.get(name, {}), **value} if name == "widths" else value
+            values[name] = {**values.get(name, {}), **value} if name in ("widths", "slight") else value
     if "data" not in values:
         raise InputError("DATA must be given: a name (see augury data list), a folder of images, or an .npz.")
     policy = None

@@ -83,8 +83,9 @@ class Evidence:
         with evaluating(model.net, config.batchnorm):  # refuses BatchNorm now, not after some epochs
             pass
         self.likelihood = LIKELIHOODS[task]()
+        output = config.curvature(N)
         self.laplace = Laplace(
-            model, self.likelihood, config.structure, config.output, config.prior, config.positions, only
+            model, self.likelihood, config.structure, output, config.prior, config.positions, only
         )
         self.log_delta = nn.Parameter(
             torch.full((self.laplace.structure.n_delta,), config.delta, dtype=torch.float64).log()

@@ -29,8 +29,8 @@ model = augury.load_model("model.safetensors")
 LIMITS = """
 - The widths say how far inputs can be transformed without changing their labels *in the training data*. On other data:
   `augury audit model.safetensors DATA`.
-- The intervals come from the curvature of the evidence at the trained weights: how precisely these weights determine a
-  width, not the variation between runs.
+- The intervals contain what the data and the noise of the views leave open, with the output layer refitted at every
+  width; they do not contain the differences that another seed's weights or refitting the layers below would make.
 - The program averages the network over {S} fixed views of every input, so it costs {S} passes of the network, and it is
   invariant only as far as such an average is.
 - Views are interpolated; outside the image is black.

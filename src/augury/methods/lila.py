@@ -21,7 +21,7 @@ from augury.config.learn import LEARNED, LearnConfig
 from augury.core.errors import InputError
 from augury.curvature.tape import last_layer
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
-from augury.methods.widths import guess, judged, sober
+from augury.methods.widths import guess, intervals
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
 from augury.training.learner import Findings, Learner
@@ -55,7 +55,7 @@ class WithEvidence(Learner):
         loss.backward()
         if self.evidence is not None:
             self.evidence.add_prior_gradient()
-        nn.utils.clip_grad_norm_(self.weights.param_groups[0]["params"], CLIP)
+        nn.utils.clip_grad_norm_([p for group in self.weights.param_groups for p in group["params"]], CLIP)
         self.weights.step()
         self.total += loss.item()
         return loss.item()
@@ -134,10 +134,7 @@ class Lila(WithEvidence):
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""
-        widths = judged(self.evidence, batches, rng)
-        found = Findings(widths, self.evidence.value(batches(), rng))
-        # The bound by the NTK is loose: that it is below a guess says nothing.
-        return found if self.config.evidence == "ntk" else sober(found, batches.y)
+        return intervals(self.evidence, batches, rng, self.config.slight)
 
 
 class LastLayer(Lila):

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 from augury.config.learn import METHOD_DEFAULTS, LearnConfig, method_name
 from augury.config.synonyms import renamed
-from augury.core.errors import InputError
+from augury.core.errors import InputError, choose
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.registry import build as build_learner
@@ -104,7 +104,7 @@ def _config(
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
         config = replace(config, generators=(GENERATORS_FOR[data.kind],))
-    return config
+    return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
 
 def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) -> Transform | None:
@@ -113,6 +113,8 @@ def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) 
     if transform is not None:
         transform.check(data.x_train[:1])
         transform.set_widths(config.widths)
+        for name in config.slight:
+            choose("generator in slight", name, transform.names)
     return transform
 
 

@@ -38,7 +38,7 @@ class Affine2d(Transform):
     generators
         Which generators may act. Default: the papers' six.
     sampling
-        How eps is drawn: "independent", "stratified" or "grid".
+        How eps is drawn: "independent", "stratified", "centred" or "grid".
     """
 
     kind = "image"
