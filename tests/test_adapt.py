@@ -10,7 +10,7 @@ import torch
 import augury
 from adapt_doubles import SHAPE, encoder, extractor, task
 from augury.config.hyper import AdaptConfig
-from augury.core.errors import InputError, RunError
+from augury.core.errors import RunError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.methods.hyper.adapt import adapt
@@ -19,6 +19,7 @@ from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
 from augury.records.results import Adaptation, Bound, in_words
 from augury.training.run_folder import read_run
 from augury.training.saved_model import describe_extractor, save_model
+from refusal import refused
 
 
 @pytest.fixture(scope="module")
@@ -206,17 +207,14 @@ def test_a_run_folder_gives_record_and_model_back(net, tmp_path):
     assert Adaptation.from_json(json.loads(done.adaptation.dumps())) == done.adaptation
     again = augury.load_model(tmp_path / "a")
     assert torch.equal(again(data.x_test), done.model(data.x_test))
-    with pytest.raises(InputError, match="--overwrite"):
-        adapt(net, data, run=tmp_path / "a")
+    refused("--overwrite", adapt, net, data, run=tmp_path / "a")
     adapt(net, data, run=tmp_path / "a", overwrite=True)
     model = tmp_path / "a" / "model.safetensors"
     model.write_bytes(model.read_bytes()[:-50])
-    with pytest.raises(RunError, match="damaged"):
-        augury.load_model(tmp_path / "a")
+    refused("damaged", augury.load_model, tmp_path / "a", error=RunError)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "mine.txt").write_text("keep")
-    with pytest.raises(InputError, match="not overwritten"):
-        adapt(net, data, run=tmp_path / "b", overwrite=True)
+    refused("not overwritten", adapt, net, data, run=tmp_path / "b", overwrite=True)
 
 
 def test_an_extractor_comes_from_its_file_and_only_a_sample_chooses(net, tmp_path):
@@ -256,26 +254,18 @@ def one_class(data: Dataset) -> Dataset:
     ],
 )
 def test_bad_arguments(net, arguments, says):
-    with pytest.raises(InputError, match=says):
-        adapt(net, task(0), **arguments)
+    refused(says, adapt, net, task(0), **arguments)
 
 
 def test_bad_tasks(net):
-    with pytest.raises(InputError, match="at least two classes; all 160 are of class '0'"):
-        adapt(net, one_class(task(0)))
+    refused("at least two classes; all 160 are of class '0'", adapt, net, one_class(task(0)))
     wrong = Dataset(
         torch.rand(9, 2, 9, 9), torch.arange(9) % 2, torch.rand(0, 2, 9, 9), torch.zeros(0, dtype=torch.int64)
     )
-    with pytest.raises(
-        InputError, match=r"takes inputs of shape \[2, 8, 8\]; this task's are \[2, 9, 9\].*--size 8"
-    ):
-        adapt(net, wrong)
+    refused(r"takes inputs of shape \[2, 8, 8\]; this task's are \[2, 9, 9\].*--size 8", adapt, net, wrong)
     grey = replace(wrong, x_train=torch.rand(9, 1, 8, 8), x_test=torch.rand(0, 1, 8, 8))
-    with pytest.raises(InputError, match="channels"):
-        adapt(net, grey)
+    refused("channels", adapt, net, grey)
     flat = task(0, kind="regression")
-    with pytest.raises(InputError, match="targets that differ"):
-        adapt(net, replace(flat, y_train=torch.ones_like(flat.y_train)))
-    with pytest.raises(InputError, match="failure"):
-        Bound.of(0.1, 1.0, 1.0, 10, 4, 1.5)
+    refused("targets that differ", adapt, net, replace(flat, y_train=torch.ones_like(flat.y_train)))
+    refused("failure", Bound.of, 0.1, 1.0, 1.0, 10, 4, 1.5)
     assert net.input_shape == SHAPE

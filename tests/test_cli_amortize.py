@@ -53,25 +53,6 @@ def test_coloured_digits_by_several_tasks(augury, tmp_path, monkeypatch):
     assert result["transformations"] == {"rotation": "rotation:90deg", "color": "channels"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ([], "--groups must name"),
-        (["-g", "rotaton"], "Did you mean 'rotation'"),
-        (["-g", "turn="], "at least one transformation"),
-        (["-g", "flip", "--encoder", "conv"], "Did you mean 'conv16'"),
-        (["-g", "flip", "--set", "rate=fast"], "rate must be a number"),
-        (["-g", "flip", "--set", "shared=maybe"], "shared must be true or false"),
-        (["-g", "flip", "--set", "rate"], "name=value"),
-        (["-g", "flip", "--resume"], "--run"),
-        (["-g", "flip", "--epochs", "0"], "epochs must be at least 1"),
-    ],
-)
-def test_what_cannot_be_is_said_without_a_traceback(npz, augury, arguments, says):
-    code, out, err = augury(npz, *arguments)
-    assert code == 2 and out == "" and says in " ".join(err.split()) and "Traceback" not in err
-
-
 def test_a_folder_that_is_taken_is_left_alone(npz, augury):
     assert augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q")[0] == 0
     code, _, err = augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q")

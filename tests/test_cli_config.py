@@ -10,6 +10,7 @@ from augury.cli.settings import KINDS, SETTINGS, from_toml, merge, to_toml
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from export_doubles import GEOMETRY, policy
+from refusal import refused
 
 FILE = """
 data = "mnist5k"
@@ -101,18 +102,7 @@ def test_texts_survive_whatever_is_in_them():
 def test_mistakes_in_a_file_are_named(tmp_path, text, says):
     path = tmp_path / "run.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match=says):
-        from_toml(path)
-
-
-def test_a_file_that_is_not_there(tmp_path, augury):
-    code, _, err = augury("learn", "--config", tmp_path / "none.toml")
-    assert code == 2 and "cannot be read" in err and "Traceback" not in err
-
-
-def test_without_data_nothing_can_be_done(augury):
-    code, _, err = augury("learn")
-    assert code == 2 and "DATA must be given" in err
+    refused(says, from_toml, path)
 
 
 def test_every_setting_of_a_run_can_stand_in_a_file():

@@ -144,33 +144,3 @@ def test_files_that_cannot_be_read_are_counted(augury, tmp_path, monkeypatch):
     assert code == 2 and "broken.png" in err
     code, out, err = augury("learn", "photos", *QUICK, "--json", "--skip-bad")
     assert code == 0 and json.loads(out)["skipped"] == 1 and "1 file" in err
-
-
-REFUSED = {
-    "unknown data": (["nmist5k"], "mnist5k"),
-    "unknown method": (["digits.npz", "-m", "plian"], "Did you mean 'plain'"),
-    "unknown model": (["digits.npz", "--model", "cn"], "Did you mean 'cnn'"),
-    "unknown generator": (["digits.npz", "-g", "rotatin"], "Did you mean 'rotation'"),
-    "unknown variant": (["digits.npz", "--variant", "rotatd"], "Did you mean 'rotated'"),
-    "unknown width": (["digits.npz", "-m", "augmented", "-w", "rotaton=3"], "Did you mean 'rotation'"),
-    "negative width": (["digits.npz", "-m", "augmented", "-w", "rotation=-3"], "rotation must be at least 0"),
-    "infinite width": (["digits.npz", "-m", "augmented", "-w", "rotation=inf"], "must be a finite number"),
-    "no widths": (["digits.npz", "-m", "augmented"], "--width rotation=30"),
-    "no number": (["digits.npz", "-w", "rotation=wide"], "rotation must be a number; got 'wide'"),
-    "no pair": (["digits.npz", "-w", "rotation"], "must read name=value"),
-    "no whole number": (["digits.npz", "--set", "evaluate_every=1.5"], "must be a whole number"),
-    "S = 0": (["digits.npz", "-S", "0"], "samples must be at least 1"),
-    "subset too large": (["digits.npz", "--subset", "9999"], "subset must be between"),
-    "one training image": (["digits.npz", "--subset", "1"], "at least two training examples"),
-    "overwrite and resume": (["digits.npz", "--run", "a", "--overwrite", "--resume"], "exclude each other"),
-    "unwritable folder": (["digits.npz", "--run", "digits.npz/run"], "cannot write"),
-    "images too small for the model": (["digits.npz", "--model", "cnn"], "at least 12 x 12"),
-}
-
-
-@pytest.mark.parametrize("what", sorted(REFUSED))
-def test_refused_with_a_message_and_exit_code_2(npz, augury, what):
-    arguments, message = REFUSED[what]
-    code, out, err = augury("learn", *arguments, "--epochs", "1", "--json")
-    assert code == 2 and out == ""
-    assert message in err and "Traceback" not in err

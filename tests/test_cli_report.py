@@ -54,28 +54,6 @@ def test_compare_shows_a_table_json_and_a_page(augury, tmp_path):
     assert "both.html" in err and (tmp_path / "both.html").is_file()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["report", "nowhere"], "no such folder"),
-        (["report", "."], "holds no run"),
-        (["report", "a", "--out", "a.pdf"], "must be an .html file"),
-        (["report", "a", "--out", "mine.html"], "not overwritten"),
-        (["report"], "RUN..."),
-        (["compare", "a"], "at least two runs"),
-        (["compare", "a", "nowhere"], "no such folder"),
-        (["compare", "a", "a", "--out", "mine.html"], "not overwritten"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
-)
-def test_mistakes_get_a_message_and_exit_code_2(augury, tmp_path, arguments, says):
-    learned_run(tmp_path / "a")
-    (tmp_path / "mine.html").write_text("mine")
-    code, out, err = augury(*arguments)
-    assert code == 2 and says in err and "Traceback" not in err and out == ""
-    assert (tmp_path / "mine.html").read_text() == "mine"
-
-
 def test_neither_loads_torch(tmp_path):
     learned_run(tmp_path / "a"), audit_folder(tmp_path / "b")
     for arguments in ("report a", "report b", "compare a b --out c.html", "report --help"):
@@ -117,12 +95,3 @@ def test_learn_and_audit_leave_their_reports(augury, npz, tmp_path):
     again = ("audit", "runs/a", npz, *FEW, "-q", "--json", "--out", "runs/audit-a-C4", "--overwrite")
     code, out, _ = augury(*again)
     assert code == 0 and json.loads(out)["report"] == "runs/audit-a-C4/report.html"
-
-
-@pytest.mark.parametrize(
-    ("out", "says"), [("runs/a", "already exists"), ("digits.npz/x", "there is a file at")]
-)
-def test_an_audit_does_not_write_over_other_things(augury, npz, tmp_path, out, says):
-    learned_run(tmp_path / "runs" / "a")
-    code, _, err = augury("audit", "runs/a", npz, "-g", "C4", "--out", out, "--overwrite")
-    assert code == 2 and says in err and "Traceback" not in err

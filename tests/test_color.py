@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.color import Color, blur
+from refusal import refused
 
 
 def images(C: int = 3, n: int = 8) -> Tensor:
@@ -117,14 +117,15 @@ def test_any_number_of_channels_for_those_that_need_no_colour(C):
 
 
 def test_three_channels_are_asked_for_by_name():
-    with pytest.raises(
-        InputError, match=r"saturation and grey need images with 3 channels.*got 1.*brightness"
-    ):
-        Color(["saturation", "grey", "blur"])(images(1), 2, generator(0))
-    with pytest.raises(InputError, match="Did you mean 'hue'"):
-        Color(["hues"])
-    with pytest.raises(InputError, match="at least one"):
-        Color([])
+    refused(
+        r"saturation and grey need images with 3 channels.*got 1.*brightness",
+        Color(["saturation", "grey", "blur"]),
+        images(1),
+        2,
+        generator(0),
+    )
+    refused("Did you mean 'hue'", Color, ["hues"])
+    refused("at least one", Color, [])
 
 
 def test_black_pixels_and_grey_images_have_gradients():

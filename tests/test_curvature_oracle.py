@@ -10,6 +10,7 @@ import curvature_cases as cases
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical, Gaussian
 from curvature_cases import filled, fitted
+from evidence_cases import data
 from reference.blocks import dense_blocks
 from reference.curvature import averaged, empirical, lambdas
 
@@ -43,12 +44,6 @@ def cnn():
 
 
 NETS = {"mlp": mlp, "cnn": cnn}
-
-
-def data(shape, regression=False, N=7):
-    x = torch.randn(N, *shape, generator=generator(3), dtype=torch.float64)
-    numbers = torch.randn(N, 3, generator=generator(4), dtype=torch.float64)
-    return x, numbers if regression else numbers.argmax(1)
 
 
 def assembled(net, structure, totals):

@@ -14,6 +14,7 @@ from augury.curvature.tape import activations, record, rows_per_pass
 from augury.models.networks import build
 from curvature_cases import case, dense, filled, fitted, statistics, undensed
 from reference.curvature import averaged, lambdas, roots
+from refusal import refused
 
 DOUBLE = torch.float64
 
@@ -72,8 +73,7 @@ def test_eigenvalues_and_functions_of_the_matrix_are_the_dense_ones(m):
     resolvent = [f.with_values(1 / (f.values + 0.3)) for f in (found, expected)]
     torch.testing.assert_close(*resolvent, rtol=1e-8, atol=1e-8)
     torch.testing.assert_close(alone.values, found.values, **close)
-    with pytest.raises(RunError, match="eigenvalues alone"):
-        alone.with_values(alone.values)
+    refused("eigenvalues alone", alone.with_values, alone.values, error=RunError)
 
 
 def test_dependent_rows_leave_no_trace_of_their_null_space():
@@ -125,8 +125,7 @@ def test_where_float32_fails_float64_is_used(monkeypatch, fails):
 
 @pytest.mark.parametrize("entry", [torch.inf, torch.nan])
 def test_a_curvature_that_is_not_finite_is_reported(entry):
-    with pytest.raises(RunError, match="not finite"):
-        Factor.of(torch.full((1, 2, 2), entry))
+    refused("not finite", Factor.of, torch.full((1, 2, 2), entry), error=RunError)
 
 
 def test_activations_of_a_small_network_counted_by_hand():

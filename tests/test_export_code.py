@@ -6,7 +6,6 @@ import torch
 from PIL import Image
 from scipy.stats import ks_2samp
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.export.albumentations import albumentations_code
 from augury.export.kornia import kornia_code
@@ -17,6 +16,7 @@ from augury.records.results import Width
 from augury.transforms.color import blur
 from augury.transforms.warp import warp
 from export_doubles import COLORS, FINITE, GEOMETRY, policy, run_code
+from refusal import refused
 
 INNER = (..., slice(6, -6), slice(6, -6))
 WRITERS = {name: row.write for name, row in TARGETS.items() if row.write and name != "json"}
@@ -182,8 +182,7 @@ def test_the_nearest_of_the_librarys_own_has_the_learned_ranges(library):
 @pytest.mark.parametrize("library", WRITERS)
 def test_signals_have_no_place_in_libraries_for_images(library):
     signals = Policy({"time_shift": Width(3.0, "samples")}, "signal", [1, 32])
-    with pytest.raises(InputError, match="--to json"):
-        WRITERS[library](signals)
+    refused("--to json", WRITERS[library], signals)
 
 
 def test_widths_of_nothing_are_left_out_of_the_code():

@@ -6,13 +6,14 @@ import pytest
 import torch
 
 import augury
-from augury.core.errors import InputError, RunError
+from augury.core.errors import RunError
 from augury.core.rng import generator
 from augury.export.policy import Policy
 from augury.records.results import Width
 from augury.training.saved_model import load_model
 from augury.transforms.vocabulary import build
 from export_doubles import COLORS, FINITE, GEOMETRY, policy
+from refusal import refused
 from training_doubles import coordinates
 
 KINDS = {
@@ -111,22 +112,17 @@ def test_a_policy_without_widths_does_nothing():
 )
 def test_a_file_that_is_no_policy_is_refused(tmp_path, text, says):
     (tmp_path / "p.json").write_text(text)
-    with pytest.raises(InputError, match=says):
-        Policy.read(tmp_path / "p.json")
+    refused(says, Policy.read, tmp_path / "p.json")
 
 
 def test_places_without_a_policy_are_refused(tmp_path, run):
-    with pytest.raises(InputError, match="cannot be read"):
-        Policy.read(tmp_path / "none.json")
-    with pytest.raises(InputError, match=r"config\.json"):
-        Policy.read(tmp_path)
+    refused("cannot be read", Policy.read, tmp_path / "none.json")
+    refused(r"config\.json", Policy.read, tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="has not ended"):
-        Policy.read(tmp_path)
+    refused("has not ended", Policy.read, tmp_path)
     (tmp_path / "invariance.json").write_text((run[0] / "invariance.json").read_text())
     (tmp_path / "model.safetensors").write_text("nothing")
-    with pytest.raises(RunError, match="damaged"):
-        Policy.read(tmp_path)
+    refused("damaged", Policy.read, tmp_path, error=RunError)
 
 
 def test_a_transformation_of_ones_own_has_no_words(tmp_path):
@@ -138,5 +134,4 @@ def test_a_transformation_of_ones_own_has_no_words(tmp_path):
         run=tmp_path / "own",
     )
     assert learned.invariance.widths
-    with pytest.raises(InputError, match="--to torch"):
-        Policy.read(tmp_path / "own")
+    refused("--to torch", Policy.read, tmp_path / "own")

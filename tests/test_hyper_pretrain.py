@@ -20,9 +20,10 @@ from augury.methods.hyper.pretraining import UNKNOWN, apart, gather, nt_xent
 from augury.methods.hyper.views import Views
 from augury.models.hypernetwork import HyperExtractor
 from augury.records.saved import read_saved
-from augury.training.progress import Progress
 from augury.training.run_folder import MODEL
 from reference import hyper as slow
+from refusal import refused
+from training_doubles import KillAt, Killed
 
 QUICK = {"encoder": "conv16", "epochs": 2, "batch": 8, "checkpoint_seconds": 0.0}
 
@@ -35,19 +36,6 @@ def digits(n=30, size=12, seed=0):
     x = torch.rand(n, 1, size, size, generator=generator(seed))
     y = torch.arange(n) % 3
     return Dataset(x, y, x[:6], y[:6])
-
-
-class Killed(Exception):
-    pass
-
-
-class KillAfter(Progress):
-    def __init__(self, epoch):
-        self.last = epoch
-
-    def step(self, epoch, step, loss):
-        if epoch > self.last:
-            raise Killed
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
@@ -211,7 +199,7 @@ def test_a_killed_pre_training_goes_on_to_the_same_bits(tmp_path, method):
     settings = {**QUICK, "epochs": 3}
     whole = amortize(data, groups, method, **settings).extractor
     with pytest.raises(Killed):
-        amortize(data, groups, method, out=tmp_path / "a", callbacks=KillAfter(2), **settings)
+        amortize(data, groups, method, out=tmp_path / "a", callbacks=KillAt(3, 1), **settings)
     assert not (tmp_path / "a" / MODEL).exists()
     amortize(data, groups, method, out=tmp_path / "a", resume=True, **settings)
     again = load_extractor(tmp_path / "a")
@@ -220,8 +208,7 @@ def test_a_killed_pre_training_goes_on_to_the_same_bits(tmp_path, method):
     with pytest.raises(InputError, match=r"groups\.rotation must be as it was"):
         amortize(data, "rotation:20,color=hue" if groups else {"rotation": "rotation:20", "color": "channels"},
                  method, out=tmp_path / "a", resume=True, **settings)  # fmt: skip
-    with pytest.raises(InputError, match="already exists"):
-        amortize(data, groups, method, out=tmp_path / "a", **settings)
+    refused("already exists", amortize, data, groups, method, out=tmp_path / "a", **settings)
 
 
 def test_an_extractor_comes_back_from_its_file(tmp_path):
@@ -236,8 +223,7 @@ def test_an_extractor_with_an_encoder_of_ones_own_needs_it_again(tmp_path):
         return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten())
 
     made = amortize(pixels(), "rotation,color", encoder=own(), out=tmp_path / "a", epochs=1, batch=12)
-    with pytest.raises(InputError, match="network of your own"):
-        load_extractor(tmp_path / "a")
+    refused("network of your own", load_extractor, tmp_path / "a")
     x, i = pixels(3), torch.tensor([1.0, 0.0])
     assert torch.equal(load_extractor(tmp_path / "a", own())(x, i), made.extractor(x, i))
     with pytest.raises(InputError, match="does not fit"):
@@ -256,8 +242,7 @@ def test_images_come_without_labels(tmp_path):
     assert load_images(rng.integers(0, 255, (4, 8, 8), dtype=np.uint8)).x.max() <= 1
     assert torch.equal(load_images(digits()).x, digits().x_train)
     (tmp_path / "bad.png").write_text("no image")
-    with pytest.raises(InputError, match="cannot read image"):
-        load_images(tmp_path)
+    refused("cannot read image", load_images, tmp_path)
     assert len(load_images(tmp_path, skip_bad=True).skipped) == 1
 
 
@@ -281,8 +266,7 @@ def test_images_come_without_labels(tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused_before_training(data, settings, says):
-    with pytest.raises(InputError, match=says):
-        amortize(data, **{"encoder": "conv16", **settings})
+    refused(says, amortize, data, **{"encoder": "conv16", **settings})
 
 
 def test_settings_go_to_json_and_back():

@@ -10,6 +10,7 @@ from augury.core.rng import generator
 from augury.methods.hyper.groups import GROUPS, OPERATIONS, operation, parse_groups, saved_groups
 from augury.methods.hyper.views import Views
 from augury.transforms.vocabulary import WORDS, build
+from refusal import refused
 
 PAPER_C = {"ventral": 55459.5736, "dorsal": 55918.1533, "rotation": 48789.6415, "recolor": 55348.6521}
 
@@ -113,13 +114,11 @@ def test_grey_images_keep_what_does_not_need_colour():
     ],
 )
 def test_groups_that_cannot_be_are_refused(words, says):
-    with pytest.raises(InputError, match=says):
-        parse_groups(words)
+    refused(says, parse_groups, words)
 
 
 def test_a_group_left_without_transformations_is_refused():
-    with pytest.raises(InputError, match="no transformation of images with 1 channels"):
-        parse_groups("tone=hue+grey", (1, 8, 8))
+    refused("no transformation of images with 1 channels", parse_groups, "tone=hue+grey", (1, 8, 8))
 
 
 @pytest.mark.parametrize("word", [*GROUPS, *OPERATIONS, "C6", "T2_x"])

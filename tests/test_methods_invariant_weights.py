@@ -11,7 +11,6 @@ from torch import nn
 
 from augury.cli.main import main
 from augury.config.learn import LearnConfig
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.variants import toy
@@ -20,10 +19,10 @@ from augury.methods.learn import learn
 from augury.methods.prepare import prepare
 from augury.models.shallow import Relu, Rff, ShallowOrbit
 from augury.training.batches import Batches
-from augury.training.progress import Progress
 from augury.training.saved_model import load_model
 from augury.transforms.affine2d import AffineCoordinates
-from training_doubles import coordinates, same_bits, without_time
+from refusal import refused
+from training_doubles import KillAt, Killed, coordinates, same_bits, without_time
 
 UNITS = 30
 DATA = coordinates(24)
@@ -159,19 +158,6 @@ def test_images_from_end_to_end_with_a_folder_and_back(side, tmp_path):
     assert loaded.side == side and torch.equal(loaded(data.x_test), result.model(data.x_test))
 
 
-class Killed(Exception):
-    pass
-
-
-class KillAfter(Progress):
-    def __init__(self, epoch: int) -> None:
-        self.last = epoch
-
-    def epoch(self, row: dict) -> None:
-        if row["epoch"] > self.last:
-            raise Killed
-
-
 @pytest.mark.parametrize(
     ("kind", "posterior"), [(Rff, "natural"), (Relu, "natural"), (Relu, "adam"), (Rff, "point")]
 )
@@ -179,7 +165,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(kind, posterior, tmp_path):
     given = {"posterior": posterior, "checkpoint_seconds": 0.0, **QUICK, "epochs": 6, "evaluate_every": 0}
     whole = learn(DATA, net(kind), "invariant_weights", **given)
     with pytest.raises(Killed):
-        learn(DATA, net(kind), "invariant_weights", run=tmp_path / "r", callbacks=KillAfter(4), **given)
+        learn(DATA, net(kind), "invariant_weights", run=tmp_path / "r", callbacks=KillAt(5), **given)
     resumed = learn(DATA, net(kind), "invariant_weights", run=tmp_path / "r", resume=True, **given)
     assert same_bits(whole.model.state_dict(), resumed.model.state_dict())
     assert without_time(whole.metrics) == without_time(resumed.metrics)
@@ -240,8 +226,7 @@ REFUSED = {
 @pytest.mark.parametrize("what", sorted(REFUSED))
 def test_refused_before_training(what):
     attempt, message = REFUSED[what]
-    with pytest.raises(InputError, match=message):
-        attempt()
+    refused(message, attempt)
 
 
 def test_the_network_is_rff_unless_named():

@@ -25,6 +25,7 @@ from augury.training.checkpoint import learned, restore_learned
 from augury.training.loop import fit
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.finite_groups import CyclicRotation
+from refusal import refused
 
 X = torch.rand(12, 1, 6, 6, generator=generator(1))
 Y = torch.arange(12) % 3
@@ -162,10 +163,15 @@ def test_the_probe_is_the_mean_over_one_view_of_each_input():
 
 def test_a_distribution_needs_a_width_and_a_tied_network_a_group():
     for learner in (DataAugmented, Regularised):
-        with pytest.raises(
-            InputError, match=r"width above zero among rotation, or a finite group such as C4"
-        ):
-            learner(network(), Affine2d((6, 6), "rotation"), config(), "classification", 12)
+        refused(
+            r"width above zero among rotation, or a finite group such as C4",
+            learner,
+            network(),
+            Affine2d((6, 6), "rotation"),
+            config(),
+            "classification",
+            12,
+        )
     with pytest.raises(InputError, match="moves pixels exactly"):
         TiedLearner(network(), Affine2d((6, 6), "rotation"), config(), "classification", 12)
     with pytest.raises(InputError, match="si_target must be at least 0"):

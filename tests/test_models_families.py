@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.core.scalars import ScalarBias, ScalarScale
 from augury.models.fixup import Branch, FixupBlock, FixupResNet, FixupWideResNet, WideFixupBlock
 from augury.models.layers import he_normal_, seeded
 from augury.models.small import CNN, MLP, PointNet, SignalCNN
+from refusal import refused
 
 FIXUP = [FixupResNet, FixupWideResNet]
 
@@ -28,13 +28,11 @@ def test_mlp_is_its_formula(name, activation):
 
 @pytest.mark.parametrize("sizes", [[], [3], [3, 0, 2]])
 def test_mlp_refuses_sizes_that_make_no_network(sizes):
-    with pytest.raises(InputError, match="sizes must name"):
-        MLP(sizes, generator(0))
+    refused("sizes must name", MLP, sizes, generator(0))
 
 
 def test_mlp_refuses_an_unknown_activation():
-    with pytest.raises(InputError, match="Did you mean 'tanh'"):
-        MLP([2, 2], generator(0), "tan")
+    refused("Did you mean 'tanh'", MLP, [2, 2], generator(0), "tan")
 
 
 @pytest.mark.parametrize("layer", [nn.Linear, nn.Conv1d, nn.Conv2d])
@@ -130,8 +128,7 @@ def test_wide_block_keeps_its_input_where_the_shape_stays():
 
 @pytest.mark.parametrize(("network", "depth"), [(FixupResNet, 9), (FixupResNet, 2), (FixupWideResNet, 14)])
 def test_fixup_refuses_depths_that_do_not_divide(network, depth):
-    with pytest.raises(InputError, match="depth must be 6n"):
-        network(3, 10, generator(0), depth)
+    refused("depth must be 6n", network, 3, 10, generator(0), depth)
 
 
 def test_pointnet_does_not_know_the_order_of_points():
@@ -159,7 +156,5 @@ def test_no_network_is_blind_to_shifts():
 
 
 def test_families_refuse_inputs_that_are_too_small():
-    with pytest.raises(InputError, match="at least 12 x 12 pixels; got 28 x 11"):
-        CNN((1, 28, 11), 10, generator(0))
-    with pytest.raises(InputError, match="at least 8 steps; got 3"):
-        SignalCNN((100, 3), 10, generator(0))
+    refused("at least 12 x 12 pixels; got 28 x 11", CNN, (1, 28, 11), 10, generator(0))
+    refused("at least 8 steps; got 3", SignalCNN, (100, 3), 10, generator(0))

@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.models.networks import build
 from augury.models.small import MLP
 from augury.models.weight_tied import WeightTied, exact_group, tie
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
+from refusal import refused
 
 GROUPS = [CyclicRotation(2), CyclicRotation(4), Flip("x"), Translations(3), Translations(2, "y")]
 
@@ -63,8 +63,7 @@ def test_weights_are_those_of_the_network_and_no_more():
 
 @pytest.mark.parametrize("transform", [None, CyclicRotation(8), Affine2d((12, 12), "rotation")])
 def test_only_groups_that_move_pixels_exactly_will_do(transform):
-    with pytest.raises(InputError, match=r"moves pixels exactly.*regularised"):
-        exact_group(transform)
+    refused(r"moves pixels exactly.*regularised", exact_group, transform)
 
 
 def test_a_network_that_cannot_be_split_says_how_to_do_it_by_hand():
@@ -73,8 +72,7 @@ def test_a_network_that_cannot_be_split_says_how_to_do_it_by_hand():
             return x.flatten(1)
 
     for net in (Own(), nn.Sequential(nn.Flatten(), nn.Linear(144, 3))):
-        with pytest.raises(InputError, match=r"WeightTied\(first, rest, group\)"):
-            tie(net, CyclicRotation(4))
+        refused(r"WeightTied\(first, rest, group\)", tie, net, CyclicRotation(4))
     by_hand = WeightTied(nn.Flatten(), nn.Linear(144, 3).double(), Flip("x"))
     x = images()
     torch.testing.assert_close(by_hand(x), by_hand(x.flip(-1)))

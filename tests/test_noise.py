@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.base import grid, independent, stratified
+from refusal import refused
 
 
 @pytest.mark.parametrize("draw", [independent, stratified])
@@ -49,5 +49,4 @@ def test_grid_is_the_equally_spaced_cube():
 
 @pytest.mark.parametrize(("S", "K", "near"), [(20, 2, "16 or 25"), (2, 2, "1 or 4"), (65, 6, "64 or 729")])
 def test_a_grid_of_another_size_is_refused_with_the_sizes_that_fit(S, K, near):
-    with pytest.raises(InputError, match=f"S = {near}"):
-        grid(S, K)
+    refused(f"S = {near}", grid, S, K)

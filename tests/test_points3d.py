@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.points3d import Rotation3d, rotation_matrices
+from refusal import refused
 
 
 def cross(v):
@@ -55,7 +55,5 @@ def test_scale_is_isotropic_and_rotations_keep_distances():
 
 
 def test_mistakes_are_told():
-    with pytest.raises(InputError, match="acts on point clouds"):
-        Rotation3d()(torch.zeros(2, 5, 4), 2, generator(0))
-    with pytest.raises(InputError, match="Did you mean 'rotation_z'"):
-        Rotation3d(["rotation_zz"])
+    refused("acts on point clouds", Rotation3d(), torch.zeros(2, 5, 4), 2, generator(0))
+    refused("Did you mean 'rotation_z'", Rotation3d, ["rotation_zz"])

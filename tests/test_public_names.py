@@ -50,12 +50,6 @@ def test_an_unknown_name_is_an_attribute_error():
         raise AssertionError("augury.lern must not exist")
 
 
-def test_importing_augury_does_not_load_torch():
-    code = "import augury, sys; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
 def test_type_checkers_are_told_that_augury_is_typed():
     marker = Path(augury.__file__).with_name("py.typed")
     pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())

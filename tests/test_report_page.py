@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from augury.core.errors import InputError, RunError
+from augury.core.errors import RunError
 from augury.records.exhibits import Answers, Gallery
 from augury.report.page import render, write_report
 from augury.training.run_folder import read_run
+from refusal import refused
 from report_doubles import CLASSES, NASTY, adapted_folder, audit_folder, exhibits, learned_run, put, rows
 
 VOID = {"meta", "br", "input", "img", "hr", "link"}
@@ -250,20 +251,14 @@ def test_what_cannot_be_read_or_written_is_an_error_that_says_so(run, tmp_path):
         tmp_path / "d.html": "is a folder",
     }
     for out, says in wrong.items():
-        with pytest.raises(InputError, match=says):
-            write_report(run, out=out)
-    with pytest.raises(InputError, match="at least one run"):
-        write_report()
-    with pytest.raises(InputError, match="no such folder"):
-        write_report(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="holds no run"):
-        write_report(tmp_path)
+        refused(says, write_report, run, out=out)
+    refused("at least one run", write_report)
+    refused("no such folder", write_report, tmp_path / "nowhere")
+    refused("holds no run", write_report, tmp_path)
     put(run / "invariance.json", "{")
-    with pytest.raises(RunError, match=r"invariance\.json cannot be read"):
-        write_report(run)
+    refused(r"invariance\.json cannot be read", write_report, run, error=RunError)
     put(run / "invariance.json", {"wdths": {}})
-    with pytest.raises(RunError, match="another version"):
-        write_report(run)
+    refused("another version", write_report, run, error=RunError)
 
 
 def test_a_sheet_that_is_missing_is_an_error_and_none_is_read_from_elsewhere(run):
@@ -271,5 +266,4 @@ def test_a_sheet_that_is_missing_is_an_error_and_none_is_read_from_elsewhere(run
     left["draws"]["file"] = "../../secret.png"
     put(run / "views" / "exhibits.json", left)
     (run.parent / "secret.png").write_bytes(b"secret")
-    with pytest.raises(RunError, match=r"views/secret\.png"):
-        write_report(run)
+    refused(r"views/secret\.png", write_report, run, error=RunError)

@@ -5,8 +5,8 @@ import builtins
 import pytest
 
 import augury
-from augury.core.errors import InputError
 from augury.training.progress import Progress, TensorBoard, together
+from refusal import refused
 from training_doubles import coordinates
 
 QUICK = {"model": "toy_mlp", "epochs": 2, "batch": 12, "samples": 2, "samples_eval": 2}
@@ -74,14 +74,12 @@ def test_all_are_stopped_even_if_one_fails():
             raise RuntimeError("no")
 
     notes = []
-    with pytest.raises(RuntimeError, match="no"):
-        together([Notes(notes, "a"), Fails(), Notes(notes, "b")]).stop()
+    refused("no", together([Notes(notes, "a"), Fails(), Notes(notes, "b")]).stop, error=RuntimeError)
     assert notes == [("a", "stop"), ("b", "stop")]
 
 
 def test_something_else_is_refused_with_the_way_out():
-    with pytest.raises(InputError, match=r"class Mine\(augury.Progress\)"):
-        together([print])
+    refused(r"class Mine\(augury.Progress\)", together, [print])
 
 
 def test_tensorboard_gets_every_curve():
@@ -127,5 +125,4 @@ def test_without_tensorboard_the_error_says_how_to_get_it(monkeypatch, tmp_path)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", no_tensorboard)
-    with pytest.raises(InputError, match=r"pip install 'augury\[tensorboard\]'"):
-        TensorBoard(tmp_path)
+    refused(r"pip install 'augury\[tensorboard\]'", TensorBoard, tmp_path)

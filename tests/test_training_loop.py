@@ -15,6 +15,7 @@ from augury.training.loop import fit
 from augury.training.optimizers import cosine
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder, open_run
+from refusal import refused
 from training_doubles import ToyLearner, coordinates, same_bits, settings, state_of, without_time
 
 
@@ -126,8 +127,7 @@ def test_a_lost_loss_stops_says_where_and_keeps_the_last_good_checkpoint(tmp_pat
     learner, folder = ToyLearner(), folder_in(tmp_path, config)
     step = learner.train_step
     learner.train_step = lambda x, y, rng: math.nan if learner.calls == 7 else step(x, y, rng)
-    with pytest.raises(RunError, match="nan at epoch 3, step 2 of 3"):
-        fit(learner, coordinates(24), config, folder)
+    refused("nan at epoch 3, step 2 of 3", fit, learner, coordinates(24), config, folder, error=RunError)
     tensors, facts = load_checkpoint(folder.checkpoint)
     assert facts["epoch"] == 2 and len(folder.rows()) == 2
     assert all(t.isfinite().all() for t in tensors.values() if t.is_floating_point())

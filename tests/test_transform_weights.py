@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.affine_matrices import affine_matrices, image_coordinates
 from augury.transforms.warp import warp
 from augury.transforms.weights import transform_flat_weights, transform_weights
 from reference.warp import adjoint_weights
+from refusal import refused
 
 
 def rotation(degrees: float, factor: float = 1.0) -> Tensor:
@@ -81,8 +81,7 @@ def test_flat_weights_are_the_same_weights():
     flat = transform_flat_weights(weight.flatten(1), T, (2, 9, 9))
     assert flat.shape == (2, 4, 162)
     assert torch.equal(flat.view(2, 4, 2, 9, 9), transform_weights(weight, T))
-    with pytest.raises(InputError, match="must have 98 inputs; got 162"):
-        transform_flat_weights(weight.flatten(1), T, (2, 7, 7))
+    refused("must have 98 inputs; got 162", transform_flat_weights, weight.flatten(1), T, (2, 7, 7))
 
 
 def test_gradients_reach_the_widths_on_images_of_any_aspect():
