@@ -22,18 +22,10 @@ def _points(sampling):
 
 def _images(sampling):
     net = nn.Sequential(
-        ScalarBias(),
-        nn.Conv2d(1, 4, 3, padding=1),
-        nn.GroupNorm(2, 4),
-        nn.Tanh(),
-        nn.Conv2d(4, 2, 2, stride=2, groups=2),
-        ScalarScale(),
-        nn.BatchNorm2d(2),
-        nn.Tanh(),
-        nn.Flatten(),
-        nn.LayerNorm(8),
-        nn.Linear(8, 3),
-    )
+        ScalarBias(), nn.Conv2d(1, 4, 3, padding=1), nn.GroupNorm(2, 4), nn.Tanh(),
+        nn.Conv2d(4, 2, 2, stride=2, groups=2), ScalarScale(), nn.BatchNorm2d(2), nn.Tanh(),
+        nn.Flatten(), nn.LayerNorm(8), nn.Linear(8, 3),
+    )  # fmt: skip
     return net, Affine2d((5, 4), ["rotation", "translate_x"], sampling=sampling), (1, 5, 4)
 
 

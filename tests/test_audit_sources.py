@@ -123,13 +123,8 @@ class TestTrust:
         for module, name in ((torch, "load"), (torch.jit, "load"), (torch.export, "load")):
             monkeypatch.setattr(module, name, lambda *a, **k: pytest.fail("it was opened"))
         for path in sources:
-            refused(
-                r"is refused.*can run any code.*trust=True.*safe ways.*save_file",
-                audit,
-                str(path),
-                images(),
-                "C4",
-            )
+            says = r"is refused.*can run any code.*trust=True.*safe ways.*save_file"
+            refused(says, audit, str(path), images(), "C4")
         assert len(sources) == 13 and not (tmp_path / "trace").exists()
         code, _, err = augury("audit", sources[0], "toy", "-g", "rotation", "--out", tmp_path / "out")
         assert code == 2 and "--trust" in err and not (tmp_path / "out").exists()

@@ -33,15 +33,12 @@ def test_every_view_gets_one_operation_or_none():
     assert torch.equal(views[b, s], x[b])
 
 
-def test_operations_are_equally_likely():
+def test_operations_are_equally_likely_and_saturation_needs_colours():
     policy = OneOf([Affine2d((8, 8), "translate_x"), Affine2d((8, 8), "rotation")])
     policy.set_widths({"translate_x": 4.0, "rotation": 30.0})
     x = torch.rand(1, 1, 8, 8, generator=generator(0))
     same = (policy(x, 3000, generator(1)) == x[:, None]).flatten(2).all(2).double().mean()
     assert abs(float(same) - 1 / 3) < 0.03
-
-
-def test_saturation_needs_colours():
     assert "saturation" in trivial((3, 8, 8)).names and "saturation" not in trivial((1, 8, 8)).names
 
 
@@ -58,12 +55,9 @@ def test_all_rows_share_the_network_the_images_and_the_training(scale):
         assert len({(c.settings["samples"], c.settings["samples_eval"]) for c in moving}) == 1
 
 
-def test_settings_of_the_evidence_go_to_those_who_have_one():
+def test_settings_and_candidates_of_the_search():
     assert "eta_steps" in settings("quick", POLICIES["lila"])
     assert "eta_steps" not in settings("quick", POLICIES["fixed"])
-
-
-def test_candidates_of_the_search():
     tried = policies.candidates()
     assert tried[0] == {} and len(tried) == 8 == len({tuple(c.items()) for c in tried})
     assert {"rotation": 90.0, "translate_x": 4.0, "translate_y": 4.0} in tried
@@ -109,18 +103,15 @@ def test_on_the_command_line(tmp_path, augury):
         "--scale",
         "quick",
         "--seeds",
-        1,
+        "1",
         "--only",
         "method=plain",
-        "--out",
-        tmp_path,
         "-q",
         "--json",
+        "--out",
     ]
-    code, out, _ = augury("bench", *words)
+    code, out, _ = augury("bench", *words, tmp_path)
     assert code == 0 and '"ran": 1' in out and '"failed": []' in out
     text = (tmp_path / "policies_table.md").read_text()
-    assert (
-        "| none | no augmentation |" in text
-        and "`python -m papers policies table --scale quick --seeds 1`" in text
-    )
+    assert "| none | no augmentation |" in text
+    assert "`python -m papers policies table --scale quick --seeds 1`" in text

@@ -3,7 +3,6 @@
 import json
 import webbrowser
 
-import numpy as np
 import pytest
 
 from report_doubles import NASTY, adapted_folder, audit_folder, learned_run
@@ -17,14 +16,11 @@ def augury(augury, tmp_path, monkeypatch):
     return augury
 
 
-def test_a_run_gets_its_report_and_says_where(augury, tmp_path):
+def test_runs_get_their_reports_and_say_where(augury, tmp_path):
     learned_run(tmp_path / "runs" / "a")
     code, out, _ = augury("report", "runs/a")
     assert code == 0 and out.strip() == "runs/a/report.html"
     assert "The labels survive" in (tmp_path / "runs/a/report.html").read_text()
-
-
-def test_several_go_to_one_page(augury, tmp_path):
     for make, name in ((learned_run, "a"), (audit_folder, "b"), (adapted_folder, "c")):
         make(tmp_path / name)
     assert augury("report", "a", "b", "c")[1].strip() == "comparison.html"
@@ -61,18 +57,20 @@ def test_neither_loads_torch(tmp_path):
         assert process.returncode == 0 and process.stderr.endswith("without torch\n"), process.stderr
 
 
-@pytest.fixture
-def npz(tmp_path):
-    rng = np.random.default_rng(0)
-    x, y = rng.random((40, 8, 8), dtype=np.float32), np.arange(40) % 3
-    np.savez(tmp_path / "digits.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
-    return "digits.npz"
-
-
-QUICK = (
-    *("--epochs", 2, "--samples", 2, "--batch", 10, "--set", "samples_eval=2"),
-    *("--model", "mlp5", "-g", "rotation"),
-)
+QUICK = [
+    "--epochs",
+    "2",
+    "--samples",
+    "2",
+    "--batch",
+    "10",
+    "--set",
+    "samples_eval=2",
+    "--model",
+    "mlp5",
+    "-g",
+    "rotation",
+]
 FEW = ("-g", "C4", "--no-corruptions", "--images", 6)
 
 

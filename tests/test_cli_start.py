@@ -28,7 +28,6 @@ def run(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     ("arguments", "code", "shows"),
     [
-        (["--help"], 0, "augury data list"),
         (["--help"], 0, "130 interrupted"),
         (["--version"], 0, "augury 0."),
         (["learn", "--help"], 0, "augury learn mnist5k --variant rotated"),

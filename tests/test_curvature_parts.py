@@ -128,12 +128,9 @@ def test_a_curvature_that_is_not_finite_is_reported(entry):
     refused("not finite", Factor.of, torch.full((1, 2, 2), entry), error=RunError)
 
 
-def test_activations_of_a_small_network_counted_by_hand():
+def test_counting_activations_is_by_hand_and_leaves_the_network_as_it_was(monkeypatch):
     net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(3 * 4 * 4, 5))
     assert activations(net, torch.rand(7, 1, 6, 6)) == 48 + 48 + 48 + 5
-
-
-def test_counting_activations_leaves_the_network_as_it_was():
     net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Dropout())
     net[2].eval()
     before = net[1].running_mean.clone()
@@ -141,6 +138,8 @@ def test_counting_activations_leaves_the_network_as_it_was():
     assert [m.training for m in net] == [True, True, False]
     assert torch.equal(net[1].running_mean, before)
     assert not net[0]._forward_hooks
+    monkeypatch.setattr(tape_module, "ACTIVATIONS", 1)
+    assert rows_per_pass(nn.Linear(2, 3), torch.rand(4, 2)) == 1
 
 
 @pytest.mark.parametrize(
@@ -148,8 +147,3 @@ def test_counting_activations_leaves_the_network_as_it_was():
 )
 def test_larger_networks_get_smaller_passes(name, low, high):
     assert low <= rows_per_pass(build(name, (1, 28, 28), 10, generator(0)), torch.rand(1, 1, 28, 28)) <= high
-
-
-def test_at_least_one_row(monkeypatch):
-    monkeypatch.setattr(tape_module, "ACTIVATIONS", 1)
-    assert rows_per_pass(nn.Linear(2, 3), torch.rand(4, 2)) == 1

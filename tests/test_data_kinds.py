@@ -130,7 +130,10 @@ def test_a_validation_folder_beside_a_test_folder_is_named_and_not_used(tmp_path
     assert (len(data.x_train), len(data.x_test)) == (8, 4) and data.source.endswith(", val not used")
 
 
-def test_folders_of_splits_are_never_read_as_classes(tmp_path):
+def test_folders_of_images_inside_validation_beside_test_and_splits_that_are_no_classes(tmp_path):
+    image_folder(tmp_path / "pets/images", {"cat": 5, "dog": 5})
+    (tmp_path / "pets/annotations").mkdir()
+    assert load(tmp_path / "pets").class_names == ("cat", "dog")
     image_folder(tmp_path / "a", {"Train": 3, "Test": 3})
     refused(
         "Train must hold one sub-folder of images for each class; it holds 3 images", load, tmp_path / "a"
@@ -140,12 +143,6 @@ def test_folders_of_splits_are_never_read_as_classes(tmp_path):
     refused("must hold a folder train beside val and test", load, tmp_path / "b")
     image_folder(tmp_path / "c", {"train": 3, "car": 3, "ship": 3})  # a class may have that name
     assert load(tmp_path / "c").class_names == ("car", "ship", "train")
-
-
-def test_a_folder_of_images_inside(tmp_path):
-    image_folder(tmp_path / "pets/images", {"cat": 5, "dog": 5})
-    (tmp_path / "pets/annotations").mkdir()
-    assert load(tmp_path / "pets").class_names == ("cat", "dog")
 
 
 @pytest.mark.parametrize("header", ["file,label\n", "Filename,Class\n", "picture,animal\n", ""])
@@ -182,9 +179,8 @@ def test_sizes_are_said(tmp_path):
     (tmp_path / "cat/wide.png").unlink()
     assert "(2 sizes, resized)" in load(tmp_path).describe()
     (tmp_path / "cat/bad.png").write_bytes(b"no")
-    assert (
-        load(tmp_path, skip_bad=True, test_fraction=0.0).describe().endswith("no test set; 1 files skipped")
-    )
+    skipped = load(tmp_path, skip_bad=True, test_fraction=0.0)
+    assert skipped.describe().endswith("no test set; 1 files skipped")
 
 
 def test_pictures_of_twelve_bits_are_refused(tmp_path):
@@ -208,9 +204,8 @@ def test_targets_are_standardised_and_brought_back():
     y = np.stack([2e5 + 1e4 * arrays(n=60), np.full(60, 7.0)], 1)
     data = load((arrays(7), y))
     inside = data.standardised()
-    assert inside.y_train.mean(0).abs().max() < 1e-5 and inside.y_train.std(0, correction=0)[
-        0
-    ] == pytest.approx(1)
+    assert inside.y_train.mean(0).abs().max() < 1e-5
+    assert inside.y_train.std(0, correction=0)[0] == pytest.approx(1)
     assert torch.allclose(inside.to_units(inside.y_test), data.y_test, rtol=1e-6)
     assert inside.standardised() is inside and inside.describe() == data.describe()
     # A density of y is that of z divided by dy/dz.

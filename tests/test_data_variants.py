@@ -55,18 +55,12 @@ def test_whole_pixel_shifts_move_pixels(shape):
     assert moved[..., -1, :].abs().max() < 1e-12 and moved[..., :2].abs().max() < 1e-12
 
 
-def test_any_angle_agrees_with_scipy():
+def test_any_angle_agrees_with_scipy_and_is_rigid_on_oblong_images():
     x = blobs(1, (31, 31), at=(6, -3))
     ours = resample(x, rotations(torch.tensor([37.0], dtype=torch.float64)))[0, 0]
-    theirs = ndimage.rotate(
-        x[0, 0].numpy(), 37.0, reshape=False, order=1
-    )  # counter-clockwise as seen, like ours
-    assert torch.allclose(
-        ours, torch.from_numpy(theirs), atol=1e-6
-    )  # borders differ, where the blob is below 1e-7
-
-
-def test_rotation_is_rigid_on_oblong_images():
+    # Counter-clockwise as seen, like ours; borders differ, where the blob is below 1e-7.
+    theirs = torch.from_numpy(ndimage.rotate(x[0, 0].numpy(), 37.0, reshape=False, order=1))
+    assert torch.allclose(ours, theirs, atol=1e-6)
     x = blobs(1, (21, 61), at=(4, 0))
     cx, cy, _ = centroid(resample(x, rotations(torch.tensor([90.0], dtype=torch.float64))))
     assert abs(float(cx)) < 1e-2 and abs(float(cy) + 4) < 1e-2
@@ -90,18 +84,13 @@ def test_planted_angles_are_uniform_up_to_the_width(name, width):
     assert not torch.equal(data.x_train[:1000], data.x_test)
 
 
-def test_planted_shifts_are_uniform_in_both_axes():
+def test_planted_shifts_are_uniform_in_both_axes_and_scales_log_uniform_and_joint():
     data = plant(data_of(blobs(4000)), "translated")
     assert data.planted == {"translate_x": 8.0, "translate_y": 8.0}
     cx, cy, _ = centroid(data.x_train)
     _uniform(cx / 8, 0.02)
     _uniform(cy / 8, 0.02)
-    assert (
-        abs(float((cx * cy).mean())) < 1.0
-    )  # independent: the mean of 64 u v over 4,000 draws has deviation .34
-
-
-def test_planted_scales_are_log_uniform_and_joint():
+    assert abs(float((cx * cy).mean())) < 1.0  # independent: the mean of 64 u v has deviation .34
     data = plant(data_of(blobs(2000, (65, 65), sigma=3.0)), "scaled")
     assert data.planted == {"scale_x": 2.0, "scale_y": 2.0}
     _, _, spread = centroid(data.x_train)
@@ -132,15 +121,12 @@ def test_combinations_act_in_the_order_written():
     assert torch.allclose(torch.stack(centroid(other.x_train)[:2], 1), expected, atol=0.05)
 
 
-def test_draws_replay_and_do_not_depend_on_how_many_follow():
+def test_draws_replay_and_depend_neither_on_how_many_follow_nor_on_chunks(monkeypatch):
     x = torch.rand(50, 1, 9, 9)
     whole, part = plant(data_of(x), "rotated", seed=5), plant(data_of(x[:20]), "rotated", seed=5)
     assert torch.equal(whole.x_train[:20], part.x_train)
     assert torch.equal(plant(data_of(x), "rotated", seed=5).x_train, whole.x_train)
     assert not torch.equal(plant(data_of(x), "rotated", seed=6).x_train, whole.x_train)
-
-
-def test_chunks_change_nothing(monkeypatch):
     x, T = torch.rand(23, 2, 9, 9), rotations(torch.linspace(0, 360, 23, dtype=torch.float64))
     at_once = resample(x, T)
     monkeypatch.setattr("augury.data.variants._PIXELS_AT_ONCE", 400)

@@ -102,13 +102,10 @@ def test_sampled_columns_are_unbiased(output, regression):
     assert (sampled.std(0) / M**0.5 < 0.02).all()  # so the line above can fail
 
 
-def test_one_datum_draws_signs_of_its_own():
+def test_one_datum_draws_signs_of_its_own_which_vary_less_than_labels_where_the_network_is_sure():
     f = outputs()[:1].expand(50, C)
     (column,) = Categorical().columns(f, torch.zeros(50, dtype=torch.int64), "mc", generator(0))
     assert len(column.unique(dim=0)) > 4
-
-
-def test_signs_vary_less_than_labels_where_the_network_is_sure():
     f, y = outputs() * 0 + torch.tensor([6.0, 0.0, 0.0]), targets(False)
     spread = {output: draws(Categorical(), f, y, output, 4000).std(0).mean() for output in ("mc", "label")}
     assert spread["mc"] < spread["label"] / 5
@@ -141,8 +138,5 @@ def test_noise_must_be_positive(sigma2):
 
 
 def test_unknown_output():
-    refused(
-        r"output must be one of ef, ggn, label, mc; got 'labels'. Did you mean 'label'",
-        next,
-        Categorical().columns(outputs(), targets(False), "labels", generator(0)),
-    )
+    says = r"output must be one of ef, ggn, label, mc; got 'labels'. Did you mean 'label'"
+    refused(says, next, Categorical().columns(outputs(), targets(False), "labels", generator(0)))

@@ -128,7 +128,7 @@ def test_gradients_in_eta_delta_and_noise_are_those_of_the_value(kernel, task):
         torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
 
 
-def test_without_a_graph_to_eta_the_other_gradients_are_the_same():
+def test_without_a_graph_the_other_gradients_are_the_same_and_shares_of_groups_add_up():
     likelihood, y = cases.problem("regression")
     delta = torch.tensor([0.7], dtype=torch.float64, requires_grad=True)
     for kernel in ("exact", "reduced"):
@@ -138,9 +138,6 @@ def test_without_a_graph_to_eta_the_other_gradients_are_the_same():
             value = bound.objective(points(), y, delta, 40, 3, graph=graph)
             results.append([value, *torch.autograd.grad(value, [delta, likelihood.log_sigma2])])
         torch.testing.assert_close(results[0], results[1], rtol=1e-12, atol=1e-12)
-
-
-def test_a_share_of_the_gradient_for_each_group_adds_up():
     model, x, y = cases.on_points(), points(), labels()
     bound = NtkBound(model, Categorical(), 2)
     delta = torch.tensor([0.7], dtype=torch.float64)

@@ -69,9 +69,8 @@ def test_kornia_changes_colours_as_augury_does(monkeypatch):
     module = code.LearnedColors()
     module.generate_parameters = lambda shape: {"eps": eps}
     without_blur, sharp = {**COLORS}, transform.act(x, eps[:, None])[:, 0]
-    assert (module(x) - sharp)[
-        INNER
-    ].abs().max() < 2e-3  # a sampled Gaussian is not quite diffusion on the grid
+    # A sampled Gaussian is not quite diffusion on the grid.
+    assert (module(x) - sharp)[INNER].abs().max() < 2e-3
     without_blur.pop("blur")
     exact = run_code(kornia_code(policy(without_blur)).text, monkeypatch).LearnedColors()
     exact.generate_parameters = lambda shape: {"eps": eps[:, :5]}
@@ -108,9 +107,7 @@ def test_torchvision_maps_pixels_as_augury_does(monkeypatch, shape):
             eps = torch.rand(6, dtype=torch.float64) * 2 - 1
         T = transform.matrices(eps[None, None])
         ours, inside = warp(x, T)[0, 0, 0].numpy(), warp(torch.ones_like(x), T)[0, 0, 0].numpy() > 1 - 1e-9
-        assert (
-            inside.mean() > 0.2
-        )  # PIL repeats the outermost half pixel, so only the inner part is comparable
+        assert inside.mean() > 0.2  # PIL repeats the outermost half pixel: only the inner part is comparable
         assert np.abs(ours - theirs)[inside].max() < 1e-5
 
 

@@ -34,12 +34,8 @@ def plane(n=60):
 def fitted():
     X, y = plane()
     labels = np.array(["inner", "outer"])[y]
-    estimator = augury.InvariantClassifier(**{
-        **QUICK,
-        "epochs": 15,
-        "samples": 8,
-        "settings": {"rate": 0.05},
-    })
+    longer = {"epochs": 15, "samples": 8, "settings": {"rate": 0.05}}
+    estimator = augury.InvariantClassifier(**QUICK | longer)
     return estimator.fit(X, labels), X, labels
 
 
@@ -111,16 +107,13 @@ assert augury.InvariantRegressor("toy_mlp", epochs=1, samples=2).fit(X, X[:, 0])
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def test_rows_of_numbers_become_images():
+def test_rows_of_numbers_become_images_and_bytes_are_scaled_alike():
     X = torch.rand(12, 64, generator=generator(0)).numpy()
     estimator = augury.InvariantClassifier("mlp5", epochs=1, samples=2, samples_eval=2, input_shape=(1, 8, 8))
     estimator.fit(X, np.arange(12) % 3)
     assert "rotation" in estimator.widths_ and estimator.predict(X[:5]).shape == (5,)
     assert estimator.n_features_in_ == 64
     refused("needs 64 numbers per example", estimator.predict, X[:, :60])
-
-
-def test_bytes_are_scaled_alike_in_fit_and_predict():
     x = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 1), dtype=np.uint8)
     y = np.arange(12) % 2
     estimator = augury.InvariantClassifier("mlp5", epochs=1, samples=2, samples_eval=2).fit(x, y)
@@ -144,9 +137,8 @@ def test_regression_gives_targets_in_their_shape():
 def test_settings_and_a_transformation_of_ones_own():
     X, y = plane(20)
     own = augury.AffineCoordinates("scale")
-    estimator = augury.InvariantClassifier(
-        **QUICK, transform=own, settings={"eta_steps": 1, "burn_in": 0}
-    ).fit(X, y)
+    settings = {"eta_steps": 1, "burn_in": 0}
+    estimator = augury.InvariantClassifier(**QUICK, transform=own, settings=settings).fit(X, y)
     assert set(estimator.widths_) == {"scale_x", "scale_y"} and not own.eta.any()
 
 

@@ -67,16 +67,13 @@ def test_the_state_of_an_evidence_continues_bit_for_bit():
     assert torch.equal(fresh.model.transform.eta, evidence.model.transform.eta)
 
 
-def test_an_evidence_moves_with_its_model():
+def test_an_evidence_moves_with_its_model_and_takes_a_loader_or_a_data_set():
     evidence, x, y = make(torch.float32)
     evidence.step([(x, y)], generator(0))
     assert evidence.to(torch.float64) is evidence
     moments = [s["exp_avg"] for s in evidence.eta_optimizer.state.values()]
     assert {m.dtype for m in [*moments, *evidence.model.parameters()]} == {torch.float64}
     evidence.step([(x.double(), y)], generator(1))
-
-
-def test_an_evidence_takes_a_loader_or_a_data_set():
     evidence, x, y = make()
     pairs = TensorDataset(x, y)
     expected = evidence.value([(x, y)], generator(0))
@@ -247,8 +244,9 @@ def test_batchnorm_is_refused_and_explained_or_evaluated_where_asked():
     assert learned.invariance.log_evidence is not None
 
 
-def test_a_prior_precision_must_be_positive():
+def test_priors_must_be_positive_and_the_bound_has_no_last_layer_form():
     refused("delta must be a positive", make, delta=0.0)
+    refused("no last-layer form", learn, two_rings(20, True), method="last_layer", evidence="ntk", epochs=1)
 
 
 def test_plain_learns_its_prior_by_the_evidence_or_keeps_a_weight_decay():
@@ -270,12 +268,9 @@ def test_the_evidence_is_climbed_about_every_four_thousand_inputs(N, epoch, time
     assert LearnConfig.for_method("lila", epochs=60).climbs(epoch, N) == times
 
 
-def test_few_data_are_climbed_on_twelve_times_at_least():
+def test_few_data_are_climbed_on_twelve_times_at_least_or_as_often_as_one_says():
     config = LearnConfig.for_method("lila", epochs=26)
     assert [e for e in range(1, 27) if config.climbs(e, 100)] == list(range(4, 27, 2))
-
-
-def test_the_evidence_is_climbed_as_often_as_one_says():
     config = LearnConfig.for_method("lila", epochs=10, burn_in=1, evidence_every=3)
     assert [e for e in range(1, 11) if config.climbs(e, 60_000)] == [4, 7, 10]
 
@@ -294,19 +289,8 @@ class Gate(nn.Module):
 
 def test_a_network_that_nobody_covers_learns_by_the_bound_and_says_so_otherwise():
     net = nn.Sequential(Gate(), nn.Linear(12, 2))
-    settings = {
-        "method": "lila",
-        "samples": 8,
-        "epochs": 40,
-        "batch": 50,
-        "generators": ("rotation",),
-        "rate": 0.02,
-    }
+    settings = {"samples": 8, "epochs": 40, "batch": 50, "generators": ("rotation",), "rate": 0.02}
     refused(r"Gate.*evidence='ntk'", learn, two_rings(100, True), model=net, **settings)
     learned = learn(two_rings(100, True), model=net, evidence="ntk", eta_images=50, **settings)
     assert learned.invariance.widths["rotation"].value > 120
     assert learned.invariance.log_evidence < 0
-
-
-def test_the_bound_has_no_last_layer_form():
-    refused("no last-layer form", learn, two_rings(20, True), method="last_layer", evidence="ntk", epochs=1)

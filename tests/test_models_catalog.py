@@ -120,15 +120,12 @@ def test_cnn_takes_every_side_from_12(side):
     assert build("cnn", (1, side, side), 2, generator(0))(torch.zeros(1, 1, side, side)).shape == (1, 2)
 
 
-def test_unknown_name_gets_a_suggestion():
-    refused(
-        r"model must be one of .* got 'resnet_8_9'\. Did you mean 'resnet_8_8'",
-        build,
-        "resnet_8_9",
-        IMAGE,
-        10,
-        generator(0),
-    )
+def test_unknown_names_get_a_suggestion_and_networks_for_a_shape_can_be_asked_for():
+    says = r"model must be one of .* got 'resnet_8_9'\. Did you mean 'resnet_8_8'"
+    refused(says, build, "resnet_8_9", IMAGE, 10, generator(0))
+    shallow = ["rff", "relu", "rff_256", "relu_256"]
+    assert that_take((2,)) == ["mlp", "mlp5", "toy_mlp", *shallow]
+    assert that_take((500, 3)) == ["mlp", "mlp5", "pointnet", *shallow]
 
 
 @pytest.mark.parametrize(
@@ -149,9 +146,3 @@ def test_input_that_does_not_fit_names_the_networks_that_do(name, shape, says):
 @pytest.mark.parametrize(("shape", "n_outputs"), [((), 10), ((0, 28, 28), 10), ((1, 28, 28), 0)])
 def test_no_inputs_or_no_outputs_is_an_error(shape, n_outputs):
     refused("at least one input and one output", build, "mlp", shape, n_outputs, generator(0))
-
-
-def test_networks_that_take_a_shape_can_be_asked_for():
-    shallow = ["rff", "relu", "rff_256", "relu_256"]
-    assert that_take((2,)) == ["mlp", "mlp5", "toy_mlp", *shallow]
-    assert that_take((500, 3)) == ["mlp", "mlp5", "pointnet", *shallow]

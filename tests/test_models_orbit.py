@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.models.orbit import OrbitAverage
 from augury.models.small import MLP
@@ -76,12 +75,15 @@ def test_samples_are_folded_into_one_forward_pass(training):
     assert model.net.sizes == [20 if training else 30]
 
 
-def test_views_of_one_input_stand_side_by_side():
+def test_views_of_one_input_are_side_by_side_and_other_names_for_samples():
     model = on_points(eta=0.0)
     x = points(3)
     torch.testing.assert_close(
         model.views(x, generator(0), samples=4), x.repeat_interleave(4, 0), rtol=0, atol=0
     )
+    model = on_points(n_samples=3, S_eval=5)
+    assert (model.samples, model.samples_eval) == (3, 5)
+    refused("n_samples and samples", on_points, n_samples=3, samples=3)
 
 
 @pytest.mark.parametrize("chunk", [1, 12, 13, 35, 1000])
@@ -101,15 +103,12 @@ def test_evaluation_repeats_itself_and_training_does_not(make, inputs):
     assert not torch.allclose(model.train()(x), model(x), atol=1e-6)
 
 
-def test_evaluation_follows_its_seed_and_leaves_the_global_generator_alone():
+def test_evaluation_follows_its_seed_and_training_the_global_one():
     x = points()
     before = torch.get_rng_state()
     assert torch.equal(on_points(seed=1).eval()(x), on_points(seed=1).eval()(x))
     assert not torch.allclose(on_points(seed=1).eval()(x), on_points(seed=2).eval()(x), atol=1e-6)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_training_follows_the_global_seed():
     model, x = on_points().train(), points()
     outputs = []
     for seed in (0, 0, 1):
@@ -182,24 +181,7 @@ def test_a_network_of_the_users_own_is_averaged():
     torch.testing.assert_close(model(points()), points().square().sum(1, keepdim=True))
 
 
-def test_other_names_for_the_samples():
-    model = on_points(n_samples=3, S_eval=5)
-    assert (model.samples, model.samples_eval) == (3, 5)
-    refused("n_samples and samples", on_points, n_samples=3, samples=3)
-
-
 @pytest.mark.parametrize("option", ["samples", "samples_eval", "chunk"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_orbits_need_a_view(option, value):
     refused(f"{option} must be at least 1; got {value}", on_points, **{option: value})
-
-
-@pytest.mark.parametrize("shape", [(5, 3), (5, 2, 2), (5,)])
-def test_inputs_of_another_shape_are_refused(shape):
-    with pytest.raises(InputError, match=r"AffineCoordinates acts on coordinates \[B, 2\]; got"):
-        on_points().eval()(torch.zeros(shape, dtype=torch.float64))
-
-
-def test_images_of_another_size_are_refused():
-    with pytest.raises(InputError, match="made for images of 6 x 7 pixels; got 6 x 6"):
-        on_images().eval()(torch.zeros(1, 2, 6, 6, dtype=torch.float64))

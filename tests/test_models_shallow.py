@@ -34,7 +34,7 @@ def turned(degrees: float = 180.0, sampling: str = "independent", size=(12, 12))
     return transform
 
 
-def test_prior_covariance_of_many_fourier_features_is_the_rbf_kernel():
+def test_prior_covariance_of_many_fourier_features_and_their_outputs_is_the_rbf_kernel():
     x = 0.8 * torch.randn(6, 4, generator=generator(2), dtype=torch.float64)
     sigma, alpha = 0.7, 1.5
     kernel = alpha**2 * torch.exp(-(sigma**2) * torch.cdist(x, x).square() / 2)
@@ -44,9 +44,6 @@ def test_prior_covariance_of_many_fourier_features_is_the_rbf_kernel():
         errors.append(float((phi @ phi.mT - kernel).abs().max()))
     assert errors[1] < 0.04  # four standard errors alpha^2 / sqrt(units)
     assert errors[1] < errors[0] / 3
-
-
-def test_outputs_under_the_prior_have_the_kernel_as_covariance():
     net, x = made("rff", (4,), units=4000, sigma=0.5, alpha=2.0), inputs(3, (4,))
     W = torch.randn(4000, 4000, generator=generator(3), dtype=torch.float64)
     f = net.features(x) @ W
@@ -180,13 +177,10 @@ def test_equally_spaced_and_stratified_noise():
     assert (((stratified + 1) * 4).floor().sort(dim=1).values[..., 0] == torch.arange(8)).all()
 
 
-def test_own_noise_cannot_move_shared_filters():
+def test_shared_filters_take_shared_noise_and_affine_transformations_only():
     orbit = ShallowOrbit(made("rff"), turned())
     with pytest.raises(InputError, match=r"must be \[1, S, K\]; got \[5, 2, 1\]"):
         orbit.mean_features(inputs(), orbit.transform.noise(5, 2, generator(0)).double(), "weight")
-
-
-def test_colours_cannot_act_on_the_weights():
     with pytest.raises(InputError, match=r"only affine transformations.*got Color.*side='input'"):
         ShallowOrbit(made("rff"), Color(["brightness"]), side="weight")
     refused("Did you mean 'weight'", ShallowOrbit, made("rff"), turned(), side="weights")
@@ -199,15 +193,8 @@ def test_moved_filters_at_zero_width_are_the_filters():
     assert torch.equal(bias, net.bias.expand(2, -1))
 
 
-BAD = {
-    "zero features": (lambda: made("rff", units=0), "at least one feature; got units = 0"),
-    "alpha": (lambda: made("relu", alpha=0.0), "alpha must be above 0"),
-    "blur": (lambda: made("relu", blur=-1.0), "blur not below"),
-    "sigma": (lambda: made("rff", sigma=0.0), "sigma must be above 0"),
-}
-
-
-@pytest.mark.parametrize("what", sorted(BAD))
-def test_bad_sizes(what):
-    attempt, message = BAD[what]
-    refused(message, attempt)
+def test_bad_sizes():
+    refused("at least one feature; got units = 0", made, "rff", units=0)
+    refused("alpha must be above 0", made, "relu", alpha=0.0)
+    refused("blur not below", made, "relu", blur=-1.0)
+    refused("sigma must be above 0", made, "rff", sigma=0.0)

@@ -46,15 +46,12 @@ def test_it_is_the_maximum_over_moved_weights():
     torch.testing.assert_close(tie(net, group)(x), net.linear2(hidden.relu()), rtol=1e-12, atol=1e-12)
 
 
-def test_ties_of_a_symmetric_input_share_the_gradient():
+def test_ties_of_a_symmetric_input_share_the_gradient_and_weights_are_those_of_the_network():
     net, group = MLP([144, 7, 3], generator(0), "relu").double(), CyclicRotation(4)
     x = torch.zeros(1, 1, 12, 12, dtype=torch.float64, requires_grad=True)
     (gradient,) = torch.autograd.grad(tie(net, group)(x).sum(), x)
     assert gradient.abs().max() > 0
     torch.testing.assert_close(torch.rot90(gradient, 1, (-2, -1)), gradient)
-
-
-def test_weights_are_those_of_the_network_and_no_more():
     net = build("mlp5", (1, 12, 12), 4, generator(0))
     tied = tie(net, CyclicRotation(4))
     assert {id(p) for p in net.parameters()} == {id(p) for p in tied.parameters() if p is not tied.group.eta}

@@ -164,14 +164,11 @@ def test_a_request_that_does_not_fit_is_refused(given, says):
     refused(says, Request, **{"paper": "lila", "item": "recovery", **given})
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("papers.catalog.find_spec", lambda name: None)
-    refused(r"matplotlib must be installed.*pip install -e '\.\[papers\]'", Request, "lila", "recovery")
-
-
-def test_quick_results_stay_out_of_the_documentation():
+def test_quick_results_stay_out_of_the_documentation_and_matplotlib_is_asked_for(monkeypatch):
     assert Request("lila", "recovery", "quick").folder == frame.SCRATCH
     assert Request("lila", "recovery", "small").folder == frame.DOCS
+    monkeypatch.setattr("papers.catalog.find_spec", lambda name: None)
+    refused(r"matplotlib must be installed.*pip install -e '\.\[papers\]'", Request, "lila", "recovery")
 
 
 WRITTEN = [(p, i) for p, paper in PAPERS.items() for i in paper.items if (RESULTS / f"{p}_{i}.md").is_file()]
@@ -190,15 +187,12 @@ def test_the_committed_tables_are_those_of_the_committed_results(paper, item, tm
     assert all((RESULTS / path.name).is_file() for path in found.figures)
 
 
-def test_mean_and_standard_error_over_seeds():
+def test_mean_and_standard_error_over_seeds_tables_and_groups():
     values = [0.91, 0.94, 0.96]
     mean, error = mean_se([*values, None])
     assert mean == pytest.approx(np.mean(values)) and error == pytest.approx(np.std(values, ddof=1) / 3**0.5)
     assert spread([0.91, 0.94, 0.96], 2, 100) == "93.67 ± 1.45"
     assert spread([0.5], 1) == "0.5" and spread([None]) == "-" and mean_se([]) is None
-
-
-def test_tables_and_groups():
     assert table(["a", "b"], [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
     groups = grouped(
         [doubles.result(c) for c in doubles.grid("quick", range(2))], lambda cell: (cell.method,)
@@ -216,11 +210,8 @@ def test_pictures_in_their_colours():
     rgb = colours(np.array([[[127, 0, 0], [0, 0, -127]]]), 127)
     assert rgb.tolist() == [[[1.0, 0.5, 0.5], [0.5, 0.5, 0.0]]]
     row = side_by_side([grey, signed])
-    assert (
-        row.shape == (2, 4 + GAP, 3)
-        and (row[:, 2 : 2 + GAP] == 1).all()
-        and (row[:, 2 + GAP :] == signed).all()
-    )
+    assert row.shape == (2, 4 + GAP, 3)
+    assert (row[:, 2 : 2 + GAP] == 1).all() and (row[:, 2 + GAP :] == signed).all()
 
 
 def test_figures_show_their_words_and_repeat_to_the_byte(tmp_path):

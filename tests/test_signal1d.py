@@ -20,15 +20,12 @@ def x():
     return torch.rand(3, 2, 15, generator=generator(0), dtype=torch.float64)
 
 
-def test_a_shift_of_whole_samples(x):
+def test_a_shift_of_whole_samples_and_a_gain(x):
     later = view(x, time_shift=4.0)
     assert torch.allclose(later[..., :-4], x[..., 4:], atol=1e-12)
     assert later[..., -4:].abs().max() < 1e-12
     earlier = view(x, -1.0, time_shift=4.0)
     assert torch.allclose(earlier[..., 4:], x[..., :-4], atol=1e-12)
-
-
-def test_a_gain(x):
     assert torch.allclose(view(x, amplitude=3.0), 3 * x)
     assert torch.allclose(view(x, -1.0, amplitude=3.0), x / 3)
 

@@ -134,7 +134,7 @@ def test_a_checkpoint_of_another_network_is_refused(tmp_path):
         fit(other, coordinates(), config, open_run(tmp_path / "run", config.to_json(), resume=True))
 
 
-def test_an_existing_folder_is_an_error_unless_told_what_to_do(tmp_path):
+def test_folders_that_exist_are_no_run_or_cannot_be_written_are_errors_at_once(tmp_path):
     path, config = tmp_path / "run", settings(epochs=1).to_json()
     open_run(path, config)
     (path / "keep.txt").write_text("mine")
@@ -143,22 +143,16 @@ def test_an_existing_folder_is_an_error_unless_told_what_to_do(tmp_path):
     (path / "metrics.jsonl").write_text("{}\n")
     folder = open_run(path, config, overwrite=True)
     assert folder.rows() == [] and (path / "keep.txt").read_text() == "mine"
-
-
-def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     refused("not a run folder", open_run, tmp_path, {}, overwrite=True)
+    (tmp_path / "file").write_text("not a folder")
+    refused(r"cannot write .* Choose a folder", open_run, tmp_path / "file" / "run", {}, error=RunError)
 
 
 def test_resuming_with_other_settings_names_the_first_that_differs(tmp_path):
     open_run(tmp_path / "run", settings(epochs=5).to_json())
     with pytest.raises(InputError, match="epochs must be as it was: 5; got 6"):
         open_run(tmp_path / "run", settings(epochs=6).to_json(), resume=True)
-
-
-def test_an_unwritable_folder_is_an_error_at_once(tmp_path):
-    (tmp_path / "file").write_text("not a folder")
-    refused(r"cannot write .* Choose a folder", open_run, tmp_path / "file" / "run", {}, error=RunError)
 
 
 def test_metrics_cut_short_by_a_kill_are_read_up_to_the_last_whole_line(tmp_path):

@@ -67,15 +67,12 @@ def test_maps_that_scale_areas_need_the_determinant(factor):
     assert relative_difference(weight, x, T, without) > 0.3
 
 
-def test_it_approaches_the_exact_transpose():
+def test_it_approaches_the_exact_transpose_and_flat_weights_are_the_same():
     weight, T = blobs(3, 2), rotation(20, 1.2)
     x = torch.rand(9, 2, 28, 28, generator=generator(3), dtype=torch.float64)
     exact = adjoint_weights(weight, T)
     assert relative_difference(weight, x, T, exact) < 1e-12
     assert (transform_weights(weight, T[None])[0] - exact).norm() < 0.15 * exact.norm()
-
-
-def test_flat_weights_are_the_same_weights():
     weight = noise(4, 2, 9)
     T = torch.stack([rotation(30), rotation(70, 1.1)])
     flat = transform_flat_weights(weight.flatten(1), T, (2, 9, 9))
