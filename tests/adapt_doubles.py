@@ -1,7 +1,6 @@
 """An extractor whose descriptor is understood, and tasks whose right descriptor is known."""
 
 import torch
-from torch import nn
 
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
@@ -41,7 +40,3 @@ def task(channel: int = 0, N: int = 160, kind: str = "classification", stripe: f
         x = x + level[:, :, None, None] * 0.3
         y = torch.stack([level[:, channel], -3 * level[:, channel] + 0.1 * torch.randn(M, generator=rng)], 1)
     return Dataset(x[:N], y[:N], x[N:], y[N:], task=kind, source="stripes")
-
-
-def encoder() -> nn.Module:
-    return extractor().materialise(torch.tensor([0.5, 0.5]))

@@ -6,6 +6,7 @@ The tests in `browser/` need a Chromium. Where there is none they are deselected
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from browser.chromium import find_chromium
@@ -46,6 +47,15 @@ def short_walks(monkeypatch):
     """Scan every width at three places only: a profile takes most of the time of a run of two epochs."""
     monkeypatch.setattr("augury.methods.widths.SINGLE", (2, 0))
     monkeypatch.setattr("augury.methods.widths.SEVERAL", (2, 0))
+
+
+@pytest.fixture
+def npz(tmp_path, monkeypatch):
+    """A file of 20 + 10 small grey images of three classes, in the folder that is current."""
+    monkeypatch.chdir(tmp_path)
+    x, y = np.random.default_rng(0).random((30, 8, 8), dtype=np.float32), np.arange(30) % 3
+    np.savez(tmp_path / "digits.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
+    return "digits.npz"
 
 
 def pytest_collection_modifyitems(config, items):

@@ -97,99 +97,40 @@ NETS = {
     "mlp": ((4,), lambda: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3))),
     "no bias": ((4,), lambda: nn.Sequential(nn.Linear(4, 5, bias=False), nn.Tanh(), nn.Linear(5, 3))),
     "partly frozen": ((4,), _frozen),
-    "conv1d": (
-        (2, 9),
-        lambda: nn.Sequential(
-            nn.Conv1d(2, 4, 3, stride=2, padding=1, groups=2),
-            nn.Tanh(),
-            nn.Conv1d(4, 3, 2, dilation=2, bias=False),
-            nn.Tanh(),
-            nn.Flatten(),
-            nn.Linear(9, 3),
-        ),
-    ),
-    "conv2d": (
-        (2, 6, 5),
-        lambda: nn.Sequential(
-            nn.Conv2d(2, 4, (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2),
-            nn.Tanh(),
-            nn.Conv2d(4, 3, 2, padding="same", padding_mode="circular"),
-            nn.Tanh(),
-            Pool(),
-            nn.Linear(3, 3),
-        ),
-    ),
-    "conv3d": (
-        (1, 4, 3, 4),
-        lambda: nn.Sequential(
-            nn.Conv3d(1, 2, 2, padding=1, padding_mode="reflect"),
-            nn.Tanh(),
-            nn.Conv3d(2, 4, (2, 1, 3), stride=(2, 1, 1), groups=2),
-            nn.Tanh(),
-            Pool(),
-            nn.Linear(4, 3),
-        ),
-    ),
-    "norms": (
-        (2, 4, 3),
-        lambda: nn.Sequential(
-            nn.BatchNorm2d(2),
-            nn.Conv2d(2, 4, 2),
-            nn.GroupNorm(2, 4),
-            nn.Tanh(),
-            nn.LayerNorm((3, 2)),
-            nn.Flatten(2),
-            nn.BatchNorm1d(4),
-            nn.Tanh(),
-            Pool(),
-            nn.LayerNorm(4, bias=False),
-            nn.Linear(4, 3),
-            nn.BatchNorm1d(3),
-        ),
-    ),
+    "conv1d": ((2, 9), lambda: nn.Sequential(
+        nn.Conv1d(2, 4, 3, stride=2, padding=1, groups=2), nn.Tanh(),
+        nn.Conv1d(4, 3, 2, dilation=2, bias=False), nn.Tanh(), nn.Flatten(), nn.Linear(9, 3),
+    )),
+    "conv2d": ((2, 6, 5), lambda: nn.Sequential(
+        nn.Conv2d(2, 4, (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2), nn.Tanh(),
+        nn.Conv2d(4, 3, 2, padding="same", padding_mode="circular"), nn.Tanh(), Pool(), nn.Linear(3, 3),
+    )),
+    "conv3d": ((1, 4, 3, 4), lambda: nn.Sequential(
+        nn.Conv3d(1, 2, 2, padding=1, padding_mode="reflect"), nn.Tanh(),
+        nn.Conv3d(2, 4, (2, 1, 3), stride=(2, 1, 1), groups=2), nn.Tanh(), Pool(), nn.Linear(4, 3),
+    )),
+    "norms": ((2, 4, 3), lambda: nn.Sequential(
+        nn.BatchNorm2d(2), nn.Conv2d(2, 4, 2), nn.GroupNorm(2, 4), nn.Tanh(), nn.LayerNorm((3, 2)), nn.Flatten(2),
+        nn.BatchNorm1d(4), nn.Tanh(), Pool(), nn.LayerNorm(4, bias=False), nn.Linear(4, 3), nn.BatchNorm1d(3),
+    )),
     "batchnorm3d": (
-        (2, 2, 3, 2),
-        lambda: nn.Sequential(nn.BatchNorm3d(2), nn.Tanh(), Pool(), nn.Linear(2, 3)),
+        (2, 2, 3, 2), lambda: nn.Sequential(nn.BatchNorm3d(2), nn.Tanh(), Pool(), nn.Linear(2, 3))
     ),
-    "scalars": (
-        (1, 3, 3),
-        lambda: nn.Sequential(
-            ScalarBias(),
-            nn.Conv2d(1, 2, 2),
-            ScalarScale(),
-            nn.Tanh(),
-            ScalarBias(),
-            nn.Flatten(),
-            nn.Linear(8, 3),
-        ),
-    ),
-    "sequence": (
-        (4, 3),
-        lambda: nn.Sequential(
-            nn.Linear(3, 4),
-            nn.Tanh(),
-            nn.LayerNorm((4, 4)),
-            nn.Linear(4, 3),
-            nn.Tanh(),
-            MeanOverSequence(),
-            nn.Linear(3, 3),
-        ),
-    ),
+    "scalars": ((1, 3, 3), lambda: nn.Sequential(
+        ScalarBias(), nn.Conv2d(1, 2, 2), ScalarScale(), nn.Tanh(), ScalarBias(), nn.Flatten(), nn.Linear(8, 3),
+    )),
+    "sequence": ((4, 3), lambda: nn.Sequential(
+        nn.Linear(3, 4), nn.Tanh(), nn.LayerNorm((4, 4)), nn.Linear(4, 3), nn.Tanh(), MeanOverSequence(),
+        nn.Linear(3, 3),
+    )),
     "twice": ((2, 9), Twice),
-    "inplace": (
-        (1, 4, 4),
-        lambda: nn.Sequential(
-            nn.Conv2d(1, 3, 2),
-            nn.ReLU(inplace=True),
-            nn.Flatten(),
-            nn.Linear(27, 4),
-            nn.ReLU(inplace=True),
-            nn.Linear(4, 3),
-        ),
-    ),
+    "inplace": ((1, 4, 4), lambda: nn.Sequential(
+        nn.Conv2d(1, 3, 2), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(27, 4), nn.ReLU(inplace=True),
+        nn.Linear(4, 3),
+    )),
     "unannounced": ((4,), Unannounced),
     "unused": ((4,), Aside),
-}
+}  # fmt: skip
 """Shape of an input, and how to make the network; all have three outputs."""
 
 

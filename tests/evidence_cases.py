@@ -1,4 +1,4 @@
-"""Small models with widths, data and batches for the evidence tests, all in float64."""
+"""Small models with widths, data and batches for the evidence tests, all in float64; then those of the NTK bound."""
 
 import math
 
@@ -7,8 +7,10 @@ from torch import nn
 
 from augury.core.rng import generator
 from augury.core.scalars import ScalarBias, ScalarScale
+from augury.evidence.laplace import Laplace
 from augury.evidence.likelihoods import Categorical, Gaussian
 from augury.models.orbit import OrbitAverage
+from augury.models.small import MLP
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from curvature_cases import filled
 
@@ -20,18 +22,10 @@ def _points(sampling):
 
 def _images(sampling):
     net = nn.Sequential(
-        ScalarBias(),
-        nn.Conv2d(1, 4, 3, padding=1),
-        nn.GroupNorm(2, 4),
-        nn.Tanh(),
-        nn.Conv2d(4, 2, 2, stride=2, groups=2),
-        ScalarScale(),
-        nn.BatchNorm2d(2),
-        nn.Tanh(),
-        nn.Flatten(),
-        nn.LayerNorm(8),
-        nn.Linear(8, 3),
-    )
+        ScalarBias(), nn.Conv2d(1, 4, 3, padding=1), nn.GroupNorm(2, 4), nn.Tanh(),
+        nn.Conv2d(4, 2, 2, stride=2, groups=2), ScalarScale(), nn.BatchNorm2d(2), nn.Tanh(),
+        nn.Flatten(), nn.LayerNorm(8), nn.Linear(8, 3),
+    )  # fmt: skip
     return net, Affine2d((5, 4), ["rotation", "translate_x"], sampling=sampling), (1, 5, 4)
 
 
@@ -72,3 +66,54 @@ def precisions(laplace, seed=8):
 
 def seeds(k):
     return 11 + k
+
+
+WIDTHS = torch.tensor([0.2, 0.1, 0.7, 0.15, 0.25, 0.1], dtype=torch.float64)
+N, C = 12, 3
+DELTA = torch.tensor([0.7], dtype=torch.float64)
+
+
+def averaged(net, transform, S=4):
+    transform.double()
+    with torch.no_grad():
+        transform.eta.copy_(WIDTHS)
+    return OrbitAverage(net.double(), transform, samples=S)
+
+
+def on_points(net=None, S=4):
+    return averaged(net or MLP([2, 5, C], generator(0)), AffineCoordinates("affine"), S)
+
+
+def images(n=N):
+    return torch.rand(n, 1, 6, 6, generator=generator(1), dtype=torch.float64)
+
+
+def points(n=N):
+    return torch.randn(n, 2, generator=generator(1), dtype=torch.float64)
+
+
+def labels(n=N):
+    return torch.arange(n) % C
+
+
+def targets(n=N):
+    return torch.randn(n, C, generator=generator(2), dtype=torch.float64)
+
+
+def problem(task):
+    return (Categorical(), labels()) if task == "classification" else (Gaussian(0.3).double(), targets())
+
+
+def on_a_grid(S=4):
+    """The same noise for every datum and every call, so that partitions of the data differ in nothing else."""
+    transform = AffineCoordinates("rotation", sampling="grid")
+    model = OrbitAverage(MLP([2, 5, C], generator(0)).double(), transform.double(), samples=S)
+    transform.set_widths({"rotation": 40.0})
+    return model
+
+
+def full_evidence(model, likelihood, x, y, delta, prior, seed=7):
+    laplace = Laplace(model, likelihood, structure="full", output="ggn", prior=prior)
+    fit = laplace.fit([(x, y)], lambda _: seed)
+    gradient = laplace.gradient([(x, y)], laplace.preconditioner(fit, delta), lambda _: seed)
+    return laplace.log_evidence(fit, delta), gradient

@@ -36,14 +36,12 @@ def answers(model: str, routes: int = 2, examples: int = 3, steps: int = 25) -> 
     def chance(r, e, s):
         return round(0.5 + 0.4 * math.cos(s / 3 + e + r), 4)
 
-    return Answers(
-        model,
-        classes=along(
-            lambda r, e, s: [e, (e + 1) % 3, (e + 2) % 3] if s % 2 == 0 else [(e + 1) % 3, e, (e + 2) % 3]
-        ),
-        chances=along(lambda r, e, s: [chance(r, e, s), 0.08, 0.02]),
-        truth=along(chance),
-    )
+    def ranked(r, e, s):
+        first, second = (e, (e + 1) % 3) if s % 2 == 0 else ((e + 1) % 3, e)
+        return [first, second, (e + 2) % 3]
+
+    chances = along(lambda r, e, s: [chance(r, e, s), 0.08, 0.02])
+    return Answers(model, classes=along(ranked), chances=chances, truth=along(chance))
 
 
 def exhibits(kind: str = "image", task: str = "classification", galleries=None) -> Exhibits:
@@ -53,27 +51,17 @@ def exhibits(kind: str = "image", task: str = "classification", galleries=None) 
     if task == "regression":
         values = [[[[0.1 * s, float(e), 1.0] for s in range(25)] for e in range(3)] for _ in range(2)]
         said = Answers("this model", values=values)
+    classes = task == "classification"
+    labels = [{"label": CLASSES[k]} if classes else {"target": (0.5, float(k))} for k in range(3)]
+    together = Route("all widths together", "", tuple(map(float, range(1, 26))), None, frames[1])
     return Exhibits(
-        kind=kind,
-        task=task,
-        part="test",
-        class_names=CLASSES if task == "classification" else (),
-        examples=tuple(
-            Example(k, label=CLASSES[k]) if task == "classification" else Example(k, target=(0.5, float(k)))
-            for k in range(3)
-        ),
-        routes=(
-            Route("rotation", "deg", AT, 90.0, frames[0]),
-            Route("all widths together", "", tuple(map(float, range(1, 26))), None, frames[1]),
-        ),
-        answers=said,
-        draws=Gallery(3, 4, "picture", "draws.png", 8, 8) if galleries is None else None,
-        epoch=4,
-        tested=30,
-        confusion=((9, 1, 0), (2, 7, 1), (0, 0, 10)) if task == "classification" else (),
-        confused=((1, 0, 2), (0, 1, 1), (1, 2, 1)) if task == "classification" else (),
-        pairs=((0.1, 0.2), (0.5, 0.4)) if task == "regression" else (),
-    )
+        kind, task, "test", CLASSES if classes else (), tuple(Example(k, **labels[k]) for k in range(3)),
+        (Route("rotation", "deg", AT, 90.0, frames[0]), together), said,
+        draws=Gallery(3, 4, "picture", "draws.png", 8, 8) if galleries is None else None, epoch=4, tested=30,
+        confusion=((9, 1, 0), (2, 7, 1), (0, 0, 10)) if classes else (),
+        confused=((1, 0, 2), (0, 1, 1), (1, 2, 1)) if classes else (),
+        pairs=() if classes else ((0.1, 0.2), (0.5, 0.4)),
+    )  # fmt: skip
 
 
 def rows(epochs: int = 5, wobble: float = 0.0) -> list[dict]:
@@ -102,13 +90,8 @@ def learned_run(
 ) -> Path:
     """A run of `augury learn`; changes are fields of its Invariance."""
     config = LearnConfig.for_method("lila", model="cnn", generators=("affine",), epochs=5).to_json()
-    facts = {
-        "source": f"digits {NASTY}",
-        "train": 1200,
-        "test": 30,
-        "input_shape": [1, 8, 8],
-        "fingerprint": "sha256:1",
-    }
+    facts = {"source": f"digits {NASTY}", "train": 1200, "test": 30, "input_shape": [1, 8, 8]}
+    facts["fingerprint"] = "sha256:1"
     put(folder / "config.json", {**config, "data": facts})
     put(folder / "metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows()))
     if ended:
@@ -118,7 +101,7 @@ def learned_run(
             "log_evidence_without": -1300.0,
             "seconds": 75.0,
         }
-        found = Invariance(WIDTHS, "lila", "cnn", facts["source"], **{**given, **changes})
+        found = Invariance(WIDTHS, "lila", "cnn", facts["source"], **given | changes)
         put(folder / "invariance.json", found.to_json())
         put(folder / "command.json", {"command": f"augury learn 'x{NASTY}'", "python": "3.11"})
     if ended and seen:
@@ -129,11 +112,8 @@ def learned_run(
     if ended and baseline:
         plain = learned_run(folder / "baseline", seen=False, baseline=False, test_accuracy=0.6, seconds=9.0)
         put(plain / "config.json", {**config, "method": "plain", "data": facts})
-        left = exhibits()
-        put(
-            plain / "views" / "exhibits.json",
-            {**left.to_json(), "routes": [], "draws": None, "answers": Answers("this model").to_json()},
-        )
+        silent = {"routes": [], "draws": None, "answers": Answers("this model").to_json()}
+        put(plain / "views" / "exhibits.json", exhibits().to_json() | silent)
     return folder
 
 
@@ -150,29 +130,12 @@ def audit_record(verdict: str = "sensitive", levels: int = 4) -> Audit:
     )
     own = scores(0.6, 0.55)
     return Audit(
-        group=f"rotation {NASTY}",
-        LI=own.LI,
-        LI_relative=own.LI_relative,
-        DI=own.DI,
-        SI=own.SI,
-        agreement=own.agreement,
-        noise_floor=floor,
-        sigma_max_jacobian=4.2,
-        verdict=verdict,
-        images=200,
-        why="Because.",
-        advice="Do this.",
-        sigma_max_weights={"0.weight": 2.5, "2.weight": 1.5},
-        accuracy=0.9,
-        accuracy_moved=0.5,
-        curve=curve,
-        per_class={"0": scores(0.5, 0.6), NASTY: scores(0.7, 0.4)},
-        drift={"noisy": scores(0.9, 0.3)},
+        f"rotation {NASTY}", own.LI, own.LI_relative, own.DI, own.SI, own.agreement, floor, 4.2, verdict, 200,
+        why="Because.", advice="Do this.", sigma_max_weights={"0.weight": 2.5, "2.weight": 1.5}, curve=curve,
+        accuracy=0.9, accuracy_moved=0.5, per_class={"0": scores(0.5, 0.6), NASTY: scores(0.7, 0.4)},
+        drift={"noisy": scores(0.9, 0.3)}, model="runs/a", data="digits", seconds=12.0,
         worst=(Worst(7, "0", "0", NASTY, 135.0, 9.5, 0.1), Worst(8, None, "two", "0", 90.0, 8.0, None)),
-        model="runs/a",
-        data="digits",
-        seconds=12.0,
-    )
+    )  # fmt: skip
 
 
 def audit_folder(folder: Path, gallery: Gallery | str | None = "pictures", **changes) -> Path:
@@ -192,19 +155,9 @@ def adapted_folder(folder: Path, **changes) -> Path:
     ]
     bound = Bound(0.9, 0.1, 0.5, 0.3, 1.0, 2.5, 100, 9, 0.05).to_json()
     values = {
-        "descriptor": {"rotation": 1.0, "color": 0.0},
-        "score": 0.91,
-        "score_name": "accuracy",
-        "scored_on": "test",
-        "held_out": 0.9,
-        "bound": bound,
-        "seconds": 2.5,
-        "words": f"invariant to rotation; sensitive to {NASTY}",
-        "criterion": "evidence",
-        "trials": trials,
-        "N": 100,
-        "data": "photos",
-        "extractor": "runs/extractor",
-    }
+        "descriptor": {"rotation": 1.0, "color": 0.0}, "score": 0.91, "score_name": "accuracy", "scored_on": "test",
+        "held_out": 0.9, "bound": bound, "seconds": 2.5, "criterion": "evidence", "trials": trials, "N": 100,
+        "words": f"invariant to rotation; sensitive to {NASTY}", "data": "photos", "extractor": "runs/extractor",
+    }  # fmt: skip
     put(folder / "adaptation.json", {**values, **changes})
     return folder

@@ -19,8 +19,6 @@ def files(tmp_path_factory):
         parts = {n: getattr(data, n).numpy() for n in ("x_train", "y_train", "x_test", "y_test")}
         np.savez(folder / f"{kind}.npz", **parts)
         np.savez(folder / f"{kind}_alone.npz", x=parts["x_train"], y=parts["y_train"])
-    np.savez(folder / "one.npz", x=task(0, N=20).x_train.numpy(), y=np.zeros(20, np.int64))
-    np.savez(folder / "wide.npz", x=np.random.rand(20, 2, 8, 9), y=np.arange(20) % 2)
     return folder
 
 
@@ -56,28 +54,3 @@ def test_regression_without_a_test_set_is_scored_by_what_was_left_out(files, aug
     assert found["criterion"] == "given" and 0.5 < found["score"] < found["train_score"] <= 1
     code, out, _ = augury(*arguments, "--quiet")
     assert code == 0 and "(held out)" in out and "R^2" in out
-
-
-@pytest.mark.parametrize(
-    ("data", "options", "says"),
-    [
-        ("one.npz", ["--test-fraction", "0"], "at least two classes"),
-        ("wide.npz", [], "takes inputs of shape [2, 8, 8]; this task's are [2, 8, 9]"),
-        ("classification.npz", ["--descriptor", "left=2,right=0"], "must lie in [0, 1]"),
-        ("classification.npz", ["--descriptor", "left"], "must read name=value"),
-        ("classification.npz", ["--descriptor", "left=1,wrong=0"], "invariance group must be one of"),
-        ("classification.npz", ["--criterion", "los"], "Did you mean 'loss'"),
-        ("classification.npz", ["--levels", "1"], "levels must be at least 2"),
-    ],
-)
-def test_what_does_not_fit_is_said_without_a_traceback(files, augury, data, options, says):
-    code, out, err = augury("adapt", files / "e.safetensors", files / data, *options)
-    assert code == 2 and says in " ".join(err.split()) and "Traceback" not in err and out == ""
-
-
-def test_a_damaged_or_missing_extractor_is_refused(files, augury, tmp_path):
-    cut = tmp_path / "cut.safetensors"
-    cut.write_bytes((files / "e.safetensors").read_bytes()[:-20])
-    for path, says in ((cut, "cut short"), (tmp_path / "none.safetensors", "no extractor at")):
-        code, _, err = augury("adapt", path, files / "classification.npz")
-        assert code == 2 and says in " ".join(err.split())

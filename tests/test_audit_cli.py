@@ -1,7 +1,6 @@
-"""`augury audit` as a user meets it: a verdict, JSON, limits for CI, a picture, and messages instead of tracebacks."""
+"""`augury audit` as a user meets it: a verdict, JSON, limits for CI, pictures; and what it leaves in its folder."""
 
 import json
-import pickle
 from functools import partial
 
 import numpy as np
@@ -10,10 +9,13 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from augury.auditing.worst import Case, save_worst
-from augury.core.errors import InputError
+from augury.auditing.worst import Case, Examined, leave_audit, save_worst, worst_gallery
 from augury.core.rng import generator
 from augury.models.networks import build
+from augury.records.exhibits import Gallery
+from augury.records.results import Audit
+from refusal import refused
+from report_doubles import audit_record
 
 PROMISED = {"group", "LI", "DI", "SI", "agreement", "noise_floor", "sigma_max_jacobian", "verdict", "images"}
 
@@ -72,18 +74,18 @@ def test_limits_set_the_exit_code_and_say_why(place, augury, limit, code):
 
 
 def test_widths_steps_and_a_sample(place, augury):
-    words = (
+    words = [
         "-g",
         "rotation",
         "-w",
         "rotation=60",
         "--levels",
-        2,
+        "2",
         "--images",
-        7,
+        "7",
         "--no-corruptions",
         "--json",
-    )
+    ]
     values = json.loads(augury(*WEIGHTS, *words)[1])
     assert [point["strength"] for point in values["curve"]] == [30, 60] and values["images"] == 7
     assert values["drift"] == {}
@@ -95,53 +97,54 @@ def test_the_worst_inputs_become_a_picture(place, augury):
         assert picture.size == (4 * 116 + 4, 6 * 116 + 4)
 
 
-def test_a_picture_shows_input_view_and_both_maps_in_their_colours(tmp_path):
-    x, m = torch.zeros(1, 2, 2), torch.zeros(1, 2, 2)
-    x[0, 0, 0], m[0, 0, 0], m[0, 1, 1] = 1.0, 2.0, -1.0
-    case = Case(0, 0, 1.0, 0.0, 0, 1, x, x.flip(-1), m, m.flip(-1))
-    save_worst(tmp_path / "one.png", [case])
-    pixels = np.asarray(Image.open(tmp_path / "one.png"))[4:-4, 4:-4]
-    tiles = [pixels[28::56, 116 * j + 28 : 116 * j + 112 : 56] for j in range(4)]
-    assert tiles[0][0, 0].tolist() == [255] * 3 and tiles[0][0, 1].tolist() == [0] * 3
-    assert tiles[1][0, 1].tolist() == [255] * 3
-    red, blue, nothing = tiles[2][0, 0], tiles[2][1, 1], tiles[2][0, 1]
-    assert red[0] > red[2] + 100 and blue[2] > blue[0] and nothing.tolist() == [255] * 3
-    assert (tiles[3][0, 1] == red).all()
+def case(x, m=True) -> Case:
+    saliency = torch.zeros_like(x)
+    saliency.view(-1)[0], saliency.view(-1)[-1] = 2.0, -1.0
+    maps = (saliency, saliency.flip(-1)) if m else (None, None)
+    return Case(0, 0, 1.0, 0.0, 0, 1, x, x.flip(-1), *maps)
+
+
+def test_pictures_and_frames_show_input_view_and_both_maps_in_their_colours(tmp_path):
+    x = torch.zeros(1, 4, 4)
+    x[0, 0, 0] = 1.0
+    save_worst(tmp_path / "one.png", [case(x)])
+    large = np.asarray(Image.open(tmp_path / "one.png"))[4:-4, 4:-4]
+    gallery = worst_gallery(tmp_path, [case(x), case(x)])
+    assert (gallery.rows, gallery.columns, gallery.width) == (2, 4, 4)
+    small = np.asarray(Image.open(tmp_path / gallery.file))[4:8].reshape(4, 4, 4, 3).swapaxes(0, 1)
+    for tiles in ([large[14::28, 116 * j + 14 : 116 * j + 112 : 28] for j in range(4)], small):
+        assert tiles[0][0, 0].tolist() == [255] * 3 and tiles[0][0, 1].tolist() == [0] * 3
+        assert tiles[1][0, 3].tolist() == [255] * 3
+        red, blue, nothing = tiles[2][0, 0], tiles[2][3, 3], tiles[2][0, 1]
+        assert red[0] > red[2] + 100 and blue[2] > blue[0] and nothing.tolist() == [255] * 3
+        assert (tiles[3][0, 3] == red).all()
+
+
+def test_signals_become_lines_and_clouds_dots_without_maps(tmp_path):
+    signal = worst_gallery(tmp_path, [case(torch.linspace(-3, 3, 10).reshape(1, 10))])
+    assert signal.style == "line" and (signal.rows, signal.columns) == (1, 4)
+    rising = signal.strokes[0][0][0][1::2]
+    assert rising == sorted(rising, reverse=True) and signal.strokes[0][1][0][1::2] == rising[::-1]
+    assert max(max(frame[0]) for frame in signal.strokes[0]) <= 1000
+    cloud = worst_gallery(tmp_path, [case(torch.randn(20, 3))])
+    assert cloud.style == "dots" and cloud.columns == 2
+    assert worst_gallery(tmp_path, [case(torch.rand(3, 4, 4), m=False)]).columns == 2  # no gradients, no maps
+    assert worst_gallery(tmp_path, [case(torch.rand(5))]) is None and worst_gallery(tmp_path, []) is None
+
+
+def test_the_folder_holds_record_and_frames_and_nothing_of_an_earlier_audit(tmp_path):
+    record = audit_record()
+    leave_audit(tmp_path, Examined(record, [case(torch.rand(1, 4, 4))]))
+    assert Audit.from_json(json.loads((tmp_path / "audit.json").read_text())) == record
+    worst = tmp_path / "views" / "worst.json"
+    assert Gallery.from_json(json.loads(worst.read_text())).file == "worst.png"
+    leave_audit(tmp_path, Examined(record, []))
+    assert not worst.exists()
 
 
 def test_pictures_of_what_is_no_image_are_refused(tmp_path):
-    signal = torch.zeros(2, 9)
-    case = Case(0, 0, 1.0, None, 0, 1, signal, signal, None, None)
-    with pytest.raises(InputError, match="only images"):
-        save_worst(tmp_path / "a.png", [case])
-    with pytest.raises(InputError, match=r"must be a \.png"):
-        save_worst(tmp_path / "a.jpg", [case])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("w.pkl", "digits.npz", "-g", "C4"), "is refused"),
-        (("nowhere", "digits.npz", "-g", "C4"), "no such file or folder"),
-        (("w.safetensors", "digits.npz", "-g", "C4"), "--architecture"),
-        ((*WEIGHTS, "-g", "C5x"), "transformation must be one of"),
-        ((*WEIGHTS, "-g", "rotation3d"), "acts on data of kind points"),
-        (WEIGHTS, "name what the model should be invariant to"),
-        ((*WEIGHTS, "-g", "C4", "--fail-above", "LY=1"), "Did you mean 'LI'"),
-        ((*WEIGHTS, "-g", "C4", "--fail-above", "LI"), "name=value"),
-        ((*WEIGHTS, "-g", "C4", "--fail-above", "LI=nan"), "must be a finite number"),
-        ((*WEIGHTS, "-g", "C4", "--fail-above", "LI=much"), "LI must be a number"),
-        ((*WEIGHTS, "-g", "C4", "--levels", "0"), "levels must be at least 1"),
-        ((*WEIGHTS, "-g", "C4", "--images", "1"), "at least 2"),
-        ((*WEIGHTS, "-g", "C4", "--saliency", "gradeint"), "Did you mean 'gradient'"),
-        ((*WEIGHTS, "-g", "C4", "--pictures", "worst.jpg"), "must name a .png"),
-        ((*WEIGHTS, "-g", "C4", "--part", "tst"), "Did you mean 'test'"),
-    ],
-)
-def test_what_does_not_fit_is_an_error_that_says_what_to_do(place, augury, arguments, says):
-    (place / "w.pkl").write_bytes(pickle.dumps({}))
-    code, out, err = augury(*arguments)
-    assert code == 2 and out == "" and says in " ".join(err.split()) and "Traceback" not in err
+    for name, says in (("a.png", "only images"), ("a.jpg", r"must be a \.png")):
+        refused(says, save_worst, tmp_path / name, [case(torch.zeros(2, 9))])
 
 
 def test_a_limit_on_a_figure_that_is_not_there_is_no_pass(place, augury):

@@ -7,10 +7,8 @@ import torch
 from kornia.feature.defmo import Bottleneck, ResNet
 from torch import nn
 
-import augury
 from augury.auditing.audit import audit, examine
 from augury.auditing.statistics import SetStatistics
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.models.networks import build
@@ -20,6 +18,7 @@ from augury.records.results import Audit
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.finite_groups import CyclicRotation
 from augury.transforms.points3d import Rotation3d
+from refusal import refused
 
 
 def images(N=40, C=1, side=12, seed=1):
@@ -41,11 +40,7 @@ def radial(side=12):
     """A function of the distance from the centre alone: invariant under rotations, up to interpolation."""
     axis = (torch.arange(side) + 0.5) / side * 2 - 1
     r = (axis[:, None] ** 2 + axis**2).sqrt()
-    rings = torch.stack([
-        torch.exp(-3 * r**2),
-        r * torch.exp(-2 * r**2),
-        torch.cos(2 * r) * torch.exp(-(r**2)),
-    ])
+    rings = torch.stack([(-3 * r**2).exp(), r * (-2 * r**2).exp(), (2 * r).cos() * (-(r**2)).exp()])
     return lambda x: torch.einsum("bhw,chw->bc", x[:, 0], rings.to(x))
 
 
@@ -121,9 +116,8 @@ class TestNoiseFloor:
         assert at[90].noise_floor.SI.value == pytest.approx(1, abs=1e-5)
         assert at[45].noise_floor.SI.value < 0.9999
         assert found.verdict == "genuine"
-        assert (
-            audit(network(3), smooth_images(), "rotation", corruptions=False, levels=4).verdict == "sensitive"
-        )
+        other = audit(network(3), smooth_images(), "rotation", corruptions=False, levels=4)
+        assert other.verdict == "sensitive"
 
     def test_a_model_that_answers_differently_by_place_in_the_batch_shows_in_the_floor(self):
         net = network()
@@ -203,9 +197,6 @@ class TestOtherPeoplesModels:
         wrapped = audit(lambda x: {"loss": None, "logits": net(x)}, dataset(), "C4", corruptions=False)
         assert wrapped.LI.value == pytest.approx(audit(net, dataset(), "C4", corruptions=False).LI.value)
 
-    def test_double_precision_models_get_double_inputs(self):
-        assert audit(network().double(), dataset(), "C4", corruptions=False).images == 40
-
 
 class TestTheRecord:
     def test_json_has_what_was_promised_and_comes_back(self):
@@ -233,9 +224,8 @@ class TestTheRecord:
     def test_without_labels_classes_are_predictions_and_there_is_no_accuracy(self):
         found = audit(network(), images(), "C4", corruptions=False)
         predicted = network()(images()).argmax(1).bincount(minlength=4).tolist()
-        assert {name: s.images for name, s in found.per_class.items()} == {
-            str(c): n for c, n in enumerate(predicted) if n
-        }
+        counts = {str(c): n for c, n in enumerate(predicted) if n}
+        assert {name: s.images for name, s in found.per_class.items()} == counts
         assert found.accuracy is None
 
     def test_the_worst_inputs_are_the_worst(self):
@@ -281,9 +271,6 @@ class TestTheRecord:
         assert [p.strength for p in wider.curve] == [30, 60]
         assert transform.describe()["rotation"] == pytest.approx(30)
 
-    def test_the_room_can_be_called_by_its_name(self):
-        assert augury.audit(network(), dataset(), "C4", corruptions=False).group == "C4"
-
 
 def test_memory_is_that_of_a_batch(monkeypatch):
     sizes = []
@@ -315,39 +302,19 @@ class TestBadInput:
         ],
     )
     def test_a_model_that_returns_something_else(self, model, says):
-        with pytest.raises(InputError, match=says):
-            audit(model, dataset(), "C4")
+        refused(says, audit, model, dataset(), "C4")
 
-    def test_a_transformation_that_does_not_fit(self):
-        with pytest.raises(InputError, match=r"'rotation3d' acts on data of kind points"):
-            audit(network(), dataset(), "rotation3d")
-        with pytest.raises(InputError, match=r"Rotation3d acts on point clouds"):
-            audit(network(), dataset(), Rotation3d())
-        with pytest.raises(InputError, match="Did you mean 'rotation'"):
-            audit(network(), dataset(), "rotatoin")
-        with pytest.raises(InputError, match="name what the model should be invariant to"):
-            audit(network(), dataset())
-
-    def test_a_set_of_one_image_or_of_none(self):
-        with pytest.raises(InputError, match="at least two inputs"):
-            audit(network(), images(1), "C4")
-        with pytest.raises(InputError, match="at least two inputs"):
-            audit(network(), images(0), "C4")
-        with pytest.raises(InputError, match="images and drift_images must be at least 2"):
-            audit(network(), images(), "C4", images=1)
-
-    def test_inputs_that_are_no_inputs(self):
-        with pytest.raises(InputError, match="must be finite"):
-            audit(network(), images() / 0, "C4")
-        with pytest.raises(InputError, match="must be floats"):
-            audit(network(), images().long(), "C4")
-
-    def test_settings_that_do_not_exist_or_fit(self):
-        with pytest.raises(InputError, match="Did you mean 'images'"):
-            audit(network(), dataset(), "C4", image=3)
-        with pytest.raises(InputError, match="batch must be at least 1"):
-            audit(network(), dataset(), "C4", batch=0)
-        with pytest.raises(InputError, match="part must be one of"):
-            audit(network(), dataset(), "C4", part="validation")
-        with pytest.raises(InputError, match="Did you mean 'gradient'"):
-            audit(network(), dataset(), "C4", saliency="gradients")
+    def test_transformations_inputs_and_settings_that_do_not_fit(self):
+        refused(r"'rotation3d' acts on data of kind points", audit, network(), dataset(), "rotation3d")
+        refused(r"Rotation3d acts on point clouds", audit, network(), dataset(), Rotation3d())
+        refused("Did you mean 'rotation'", audit, network(), dataset(), "rotatoin")
+        refused("name what the model should be invariant to", audit, network(), dataset())
+        refused("at least two inputs", audit, network(), images(1), "C4")
+        refused("at least two inputs", audit, network(), images(0), "C4")
+        refused("images and drift_images must be at least 2", audit, network(), images(), "C4", images=1)
+        refused("must be finite", audit, network(), images() / 0, "C4")
+        refused("must be floats", audit, network(), images().long(), "C4")
+        refused("Did you mean 'images'", audit, network(), dataset(), "C4", image=3)
+        refused("batch must be at least 1", audit, network(), dataset(), "C4", batch=0)
+        refused("part must be one of", audit, network(), dataset(), "C4", part="validation")
+        refused("Did you mean 'gradient'", audit, network(), dataset(), "C4", saliency="gradients")

@@ -7,16 +7,8 @@ import papers_doubles as doubles
 from augury.core.rng import generator
 from augury.transforms.affine2d import Affine2d
 from papers.learning import data_of
-from papers.policies.policies import (
-    FIXED,
-    POLICIES,
-    SCALES,
-    candidates,
-    grid,
-    run,
-    settings,
-    validation_split,
-)
+from papers.policies import policies
+from papers.policies.policies import POLICIES, grid, run, settings
 from papers.policies.table import write
 from papers.policies.trivial import OneOf, trivial
 
@@ -41,19 +33,16 @@ def test_every_view_gets_one_operation_or_none():
     assert torch.equal(views[b, s], x[b])
 
 
-def test_operations_are_equally_likely():
+def test_operations_are_equally_likely_and_saturation_needs_colours():
     policy = OneOf([Affine2d((8, 8), "translate_x"), Affine2d((8, 8), "rotation")])
     policy.set_widths({"translate_x": 4.0, "rotation": 30.0})
     x = torch.rand(1, 1, 8, 8, generator=generator(0))
     same = (policy(x, 3000, generator(1)) == x[:, None]).flatten(2).all(2).double().mean()
     assert abs(float(same) - 1 / 3) < 0.03
-
-
-def test_saturation_needs_colours():
     assert "saturation" in trivial((3, 8, 8)).names and "saturation" not in trivial((1, 8, 8)).names
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", policies.SCALES)
 def test_all_rows_share_the_network_the_images_and_the_training(scale):
     cells = grid(scale, [0])
     per_place = {(c.data, c.variant) for c in cells}
@@ -66,13 +55,10 @@ def test_all_rows_share_the_network_the_images_and_the_training(scale):
         assert len({(c.settings["samples"], c.settings["samples_eval"]) for c in moving}) == 1
 
 
-def test_settings_of_the_evidence_go_to_those_who_have_one():
+def test_settings_and_candidates_of_the_search():
     assert "eta_steps" in settings("quick", POLICIES["lila"])
     assert "eta_steps" not in settings("quick", POLICIES["fixed"])
-
-
-def test_candidates_of_the_search():
-    tried = candidates()
+    tried = policies.candidates()
     assert tried[0] == {} and len(tried) == 8 == len({tuple(c.items()) for c in tried})
     assert {"rotation": 90.0, "translate_x": 4.0, "translate_y": 4.0} in tried
 
@@ -90,7 +76,7 @@ def test_a_search_counts_all_its_trainings():
 def test_a_search_is_judged_on_training_images_that_it_did_not_train_on():
     cell = one("augmented/grid")
     data = data_of(cell)
-    part = validation_split(data, 0)
+    part = policies.validation_split(data, 0)
     assert 6 <= len(part.x_test) <= 10
     both = torch.cat([part.x_train, part.x_test]).flatten(1)
     assert sorted(both.sum(1).tolist()) == sorted(data.x_train.flatten(1).sum(1).tolist())
@@ -98,7 +84,7 @@ def test_a_search_is_judged_on_training_images_that_it_did_not_train_on():
 
 def test_the_fixed_policy_stays_as_it_was_given():
     widths = run(one("augmented/fixed")).invariance.widths
-    assert {name: round(w.value, 4) for name, w in widths.items()} == FIXED
+    assert {name: round(w.value, 4) for name, w in widths.items()} == policies.FIXED
 
 
 def test_the_table_shows_means_trainings_and_widths():
@@ -117,18 +103,15 @@ def test_on_the_command_line(tmp_path, augury):
         "--scale",
         "quick",
         "--seeds",
-        1,
+        "1",
         "--only",
         "method=plain",
-        "--out",
-        tmp_path,
         "-q",
         "--json",
+        "--out",
     ]
-    code, out, _ = augury("bench", *words)
+    code, out, _ = augury("bench", *words, tmp_path)
     assert code == 0 and '"ran": 1' in out and '"failed": []' in out
     text = (tmp_path / "policies_table.md").read_text()
-    assert (
-        "| none | no augmentation |" in text
-        and "`python -m papers policies table --scale quick --seeds 1`" in text
-    )
+    assert "| none | no augmentation |" in text
+    assert "`python -m papers policies table --scale quick --seeds 1`" in text

@@ -90,22 +90,3 @@ def test_curves_for_tensorboard(augury, folder):
     code, _, err = augury("learn", "small.npz", *QUICK, "--run", "d", "--tensorboard", "tb", "--no-baseline")
     assert code == 0, err
     assert "width/rotation (deg)" in EventAccumulator(str(folder / "tb")).Reload().Tags()["scalars"]
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["a", "--to", "korna"], "Did you mean 'kornia'"),
-        (["nowhere", "--to", "json"], "no such folder"),
-        (["small.npz", "--to", "json"], "no such folder"),
-        (["a", "--to", "json", "--json"], "--out FILE"),
-        (["a", "--to", "torch", "--sure"], "--sure is for policies"),
-        (["a", "--to", "kornia", "--out", "."], "is a folder"),
-        (["a", "--to", "json", "--out", "small.npz/p.json"], "cannot write"),
-        (["a"], "--to"),
-    ],
-    ids=str,
-)
-def test_mistakes_are_said_in_words(augury, words, says):
-    code, out, err = augury("export", *words)
-    assert code == 2 and out == "" and says in err and "Traceback" not in err

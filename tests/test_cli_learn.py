@@ -15,22 +15,12 @@ QUICK = ["--epochs", "2", "--samples", "2", "--batch", "8", "--set", "samples_ev
 NAMES = ["translate_x", "translate_y", "rotation", "scale_x", "scale_y", "shear"]
 
 
-@pytest.fixture
-def npz(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    x, y = rng.random((30, 8, 8), dtype=np.float32), np.arange(30) % 3
-    np.savez(tmp_path / "digits.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
-    return tmp_path / "digits.npz"
-
-
 def test_the_table_shows_every_width_and_both_accuracies(npz, augury, tmp_path):
     code, out, _ = augury("learn", npz, *QUICK, "--run", "a")
     assert code == 0
-    for name in NAMES:
-        assert name in out
-    assert "deg" in out and "px" in out
-    assert len(re.findall(r"\d+\.\d %", out)) == 2 and "plain" in out and "lila" in out
+    for word in (*NAMES, "deg", "px", "plain", "lila"):
+        assert word in out
+    assert len(re.findall(r"\d+\.\d %", out)) == 2
     files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "invariance.json", "views"}
     more = {"baseline", "report.html", "command.json"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == files | more
@@ -73,18 +63,11 @@ def test_several_processes_are_refused(npz, augury, monkeypatch):
         assert code == 2 and out == "" and "data parallel training is not supported" in err
 
 
-def test_quiet_says_nothing_on_standard_error(npz, augury):
-    assert augury("learn", npz, *QUICK, "--quiet")[2] == ""
-
-
-def test_no_baseline(npz, augury, tmp_path):
+def test_no_baseline_and_widths_of_ones_own(npz, augury, tmp_path):
     _, out, _ = augury("learn", npz, *QUICK, "--run", "a", "--no-baseline", "--json")
     assert json.loads(out)["baseline"] is None and not (tmp_path / "a" / "baseline").exists()
     _, out, _ = augury("learn", npz, *QUICK, "--run", "b", "--method", "plain", "--json")
     assert json.loads(out)["baseline"] is None
-
-
-def test_widths_of_ones_own(npz, augury):
     words = ("-m", "augmented", "-w", "rotation=30", "-g", "rotation", "--json")
     found = json.loads(augury("learn", npz, *QUICK, *words)[1])["widths"]["rotation"]
     assert found["value"] == pytest.approx(30.0) and found["verdict"] == "given"
@@ -92,13 +75,15 @@ def test_widths_of_ones_own(npz, augury):
 
 def test_runs_without_a_name_get_one_each(npz, augury):
     command = ("learn", npz, *QUICK, "--epochs", 1, "--json", "--no-baseline")
-    folders = [json.loads(augury(*command)[1])["run"] for _ in range(3)]
-    assert folders == ["runs/digits-lila", "runs/digits-lila-2", "runs/digits-lila-3"]
+    folders = [json.loads(augury(*command)[1])["run"] for _ in range(2)]
+    assert folders == ["runs/digits-lila", "runs/digits-lila-2"]
 
 
 def test_an_existing_folder_is_refused_overwritten_or_resumed(npz, augury):
     command = ["learn", npz, *QUICK, "--run", "a", "--json", "-q"]
-    first = json.loads(augury(*command)[1])
+    _, out, err = augury(*command)
+    first = json.loads(out)
+    assert err == ""  # as --quiet asks
     code, out, err = augury(*command)
     assert code == 2 and out == "" and "--overwrite" in err and "--resume" in err
     for how in ("--overwrite", "--resume"):
@@ -144,33 +129,3 @@ def test_files_that_cannot_be_read_are_counted(augury, tmp_path, monkeypatch):
     assert code == 2 and "broken.png" in err
     code, out, err = augury("learn", "photos", *QUICK, "--json", "--skip-bad")
     assert code == 0 and json.loads(out)["skipped"] == 1 and "1 file" in err
-
-
-REFUSED = {
-    "unknown data": (["nmist5k"], "mnist5k"),
-    "unknown method": (["digits.npz", "-m", "plian"], "Did you mean 'plain'"),
-    "unknown model": (["digits.npz", "--model", "cn"], "Did you mean 'cnn'"),
-    "unknown generator": (["digits.npz", "-g", "rotatin"], "Did you mean 'rotation'"),
-    "unknown variant": (["digits.npz", "--variant", "rotatd"], "Did you mean 'rotated'"),
-    "unknown width": (["digits.npz", "-m", "augmented", "-w", "rotaton=3"], "Did you mean 'rotation'"),
-    "negative width": (["digits.npz", "-m", "augmented", "-w", "rotation=-3"], "rotation must be at least 0"),
-    "infinite width": (["digits.npz", "-m", "augmented", "-w", "rotation=inf"], "must be a finite number"),
-    "no widths": (["digits.npz", "-m", "augmented"], "--width rotation=30"),
-    "no number": (["digits.npz", "-w", "rotation=wide"], "rotation must be a number; got 'wide'"),
-    "no pair": (["digits.npz", "-w", "rotation"], "must read name=value"),
-    "no whole number": (["digits.npz", "--set", "evaluate_every=1.5"], "must be a whole number"),
-    "S = 0": (["digits.npz", "-S", "0"], "samples must be at least 1"),
-    "subset too large": (["digits.npz", "--subset", "9999"], "subset must be between"),
-    "one training image": (["digits.npz", "--subset", "1"], "at least two training examples"),
-    "overwrite and resume": (["digits.npz", "--run", "a", "--overwrite", "--resume"], "exclude each other"),
-    "unwritable folder": (["digits.npz", "--run", "digits.npz/run"], "cannot write"),
-    "images too small for the model": (["digits.npz", "--model", "cnn"], "at least 12 x 12"),
-}
-
-
-@pytest.mark.parametrize("what", sorted(REFUSED))
-def test_refused_with_a_message_and_exit_code_2(npz, augury, what):
-    arguments, message = REFUSED[what]
-    code, out, err = augury("learn", *arguments, "--epochs", "1", "--json")
-    assert code == 2 and out == ""
-    assert message in err and "Traceback" not in err

@@ -28,7 +28,6 @@ def run(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     ("arguments", "code", "shows"),
     [
-        (["--help"], 0, "augury data list"),
         (["--help"], 0, "130 interrupted"),
         (["--version"], 0, "augury 0."),
         (["learn", "--help"], 0, "augury learn mnist5k --variant rotated"),
@@ -55,3 +54,11 @@ def test_no_torch_where_none_is_needed(tmp_path, arguments, code, shows):
     assert process.returncode == code, process.stderr
     assert shows in process.stdout + process.stderr
     assert process.stderr.endswith("without torch\n") and "Traceback" not in process.stderr
+
+
+def test_what_is_imported_for_words_and_lists_loads_no_torch():
+    modules = ["config.learn", "models.networks", "transforms.vocabulary", "data.named", "data.fetch"]
+    code = "import sys, augury; from augury.data.named import listing; listing()\n"
+    code += "".join(f"import augury.{name}\n" for name in modules)
+    code += "sys.exit(any(name in sys.modules for name in ('torch', 'mlxtend', 'pandas')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

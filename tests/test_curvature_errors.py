@@ -11,6 +11,7 @@ from augury.curvature import dense
 from augury.curvature.tape import covered_layers, last_layer, record
 from augury.evidence.laplace import STRUCTURES
 from augury.models.networks import NETWORKS, build
+from refusal import refused
 
 
 class Attention(nn.Module):
@@ -63,17 +64,16 @@ def passed(net, x, S=1):
     return record(net, x, S, covered_layers(net))
 
 
-def test_an_uncovered_layer_is_named_with_the_ways_out():
+def test_an_uncovered_layer_is_named_with_the_ways_out_of_which_freezing_is_one():
     with pytest.raises(InputError, match=r"layer 'attend' \(MultiheadAttention\)") as error:
         covered_layers(Attention())
     for word in ("Conv2d", "LayerNorm", "ntk", "last_layer", "requires_grad_"):
         assert word in str(error.value)
-
-
-def test_freezing_is_a_way_out():
     net = Attention()
     net.attend.requires_grad_(False)
     assert list(covered_layers(net)) == ["embed", "head"]
+    with pytest.raises(InputError, match=r"layer must be one of .*got 'embd'. Did you mean 'embed'?"):
+        covered_layers(Attention(), only=["embd"])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_freezing_is_a_way_out():
             lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))),
             "'0.parametrizations.weight'",
         ),
-        (lambda: nn.Sequential(_pruned(nn.Linear(3, 2))), "'0' (Linear)"),
+        (lambda: nn.Sequential(prune.identity(nn.Linear(3, 2), "weight")), "'0' (Linear)"),
     ],
 )
 def test_a_weight_that_is_not_the_parameter_is_not_covered(make, name):
@@ -93,45 +93,25 @@ def test_a_weight_that_is_not_the_parameter_is_not_covered(make, name):
     assert name in str(error.value)
 
 
-def _pruned(layer):
-    return prune.identity(layer, "weight")
-
-
-def test_a_frozen_network():
+def test_layers_that_share_a_tensor_and_one_layer_under_two_names():
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+    net[2].weight = net[0].weight
+    refused("layers '0' and '2' share one tensor as their weight", covered_layers, net)
+    layer = nn.Linear(3, 3)
+    assert list(covered_layers(nn.Sequential(layer, nn.Tanh(), layer))) == ["0"]
     with pytest.raises(InputError, match=r"no trainable parameters.*requires_grad_\(True\)"):
         covered_layers(nn.Linear(3, 2).requires_grad_(False))
 
 
-def test_layers_that_share_a_tensor():
-    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
-    net[2].weight = net[0].weight
-    with pytest.raises(InputError, match="layers '0' and '2' share one tensor as their weight"):
-        covered_layers(net)
-
-
-def test_a_layer_under_two_names_is_one_layer():
-    layer = nn.Linear(3, 3)
-    assert list(covered_layers(nn.Sequential(layer, nn.Tanh(), layer))) == ["0"]
-
-
-def test_an_unknown_layer_in_only():
-    with pytest.raises(InputError, match=r"layer must be one of .*got 'embd'. Did you mean 'embed'?"):
-        covered_layers(Attention(), only=["embd"])
-
-
-def test_batchnorm_in_training_mode():
+def test_batchnorm_couples_in_training_mode_or_without_running_statistics():
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
     with pytest.raises(InputError, match=r"layer '1' \(BatchNorm1d\) couples the samples") as error:
         passed(net, torch.zeros(4, 3))
     assert "eval()" in str(error.value)
     assert "swap_batchnorm" in str(error.value)
     assert passed(net.eval(), torch.zeros(4, 3)).f.shape == (4, 2)
-
-
-def test_batchnorm_without_running_statistics_couples_in_every_mode():
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, track_running_stats=False))
-    with pytest.raises(InputError, match="track_running_stats"):
-        passed(net.eval(), torch.zeros(4, 3))
+    refused("track_running_stats", passed, net.eval(), torch.zeros(4, 3))
 
 
 @pytest.mark.parametrize(
@@ -143,8 +123,7 @@ def test_batchnorm_without_running_statistics_couples_in_every_mode():
     ],
 )
 def test_layers_that_cannot_be_recorded(make, shape, message):
-    with pytest.raises(InputError, match=message):
-        passed(make(), torch.zeros(shape), S=2)
+    refused(message, passed, make(), torch.zeros(shape), S=2)
 
 
 def test_hooks_are_gone_after_an_error():
@@ -154,19 +133,15 @@ def test_hooks_are_gone_after_an_error():
     assert not net.point._forward_hooks
 
 
-def test_full_of_too_many_parameters(monkeypatch):
+def test_too_many_parameters_and_too_few_precisions(monkeypatch):
     net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))  # 26 parameters
     monkeypatch.setattr(dense, "LARGEST_FULL", 26)
     STRUCTURES["full"](covered_layers(net))
     monkeypatch.setattr(dense, "LARGEST_FULL", 25)
     with pytest.raises(InputError, match=r"full curvature of 26 parameters.*at most 25.*structure='kron'"):
         STRUCTURES["full"](covered_layers(net))
-
-
-def test_as_many_precisions_as_the_prior_has():
     structure = STRUCTURES["kron"](covered_layers(nn.Linear(3, 2)), prior="tensor")
-    with pytest.raises(InputError, match="prior='tensor' has 2 precisions for this network; got 1"):
-        structure.log_prior(torch.ones(1))
+    refused("prior='tensor' has 2 precisions for this network; got 1", structure.log_prior, torch.ones(1))
 
 
 def test_last_layer_is_the_one_called_last():
@@ -182,8 +157,7 @@ def test_last_layer_is_the_one_called_last():
     assert last_layer(net, torch.zeros(2, 3)) == "head"
     net.head.requires_grad_(False)
     assert last_layer(net, torch.zeros(2, 3)) == "body"
-    with pytest.raises(InputError, match="no covered layer"):
-        last_layer(net.requires_grad_(False), torch.zeros(2, 3))
+    refused("no covered layer", last_layer, net.requires_grad_(False), torch.zeros(2, 3))
 
 
 SHAPES = [(1, 12, 12), (3, 32, 32), (1, 28, 28), (2, 40), (12, 3), (2,)]

@@ -24,22 +24,14 @@ def exact_blocks(net, views, Lambda):
 
 
 def plain_cnn():
-    return filled(
-        nn.Sequential(
-            nn.Conv2d(2, 3, (2, 3), stride=(1, 2), padding=(0, 1)),
-            nn.Tanh(),
-            nn.Conv2d(3, 2, 2, dilation=(2, 1), bias=False),
-            nn.Tanh(),
-            nn.Flatten(),
-            nn.Linear(8, 3),
-        )
-    )
+    first = nn.Conv2d(2, 3, (2, 3), stride=(1, 2), padding=(0, 1))
+    second = nn.Conv2d(3, 2, 2, dilation=(2, 1), bias=False)
+    return filled(nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Flatten(), nn.Linear(8, 3)))
 
 
 def sequence_net():
-    return filled(
-        nn.Sequential(nn.Unflatten(1, (6, 5)), nn.Linear(5, 3), nn.Tanh(), nn.Flatten(), nn.Linear(18, 3))
-    )
+    head = nn.Flatten(), nn.Linear(18, 3)
+    return filled(nn.Sequential(nn.Unflatten(1, (6, 5)), nn.Linear(5, 3), nn.Tanh(), *head))
 
 
 @pytest.mark.parametrize("positions", ["reduce", "expand"])

@@ -10,6 +10,7 @@ import curvature_cases as cases
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical, Gaussian
 from curvature_cases import filled, fitted
+from evidence_cases import data
 from reference.blocks import dense_blocks
 from reference.curvature import averaged, empirical, lambdas
 
@@ -25,30 +26,23 @@ def KFAC():
 
 
 def mlp():
-    return filled(
-        nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4, bias=False), nn.Tanh(), nn.Linear(4, 3))
-    ), (5,)
+    layers = nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4, bias=False), nn.Tanh(), nn.Linear(4, 3)
+    return filled(nn.Sequential(*layers)), (5,)
 
 
 def cnn():
-    net = nn.Sequential(
+    first, second = (
         nn.Conv2d(2, 4, 3, stride=2, padding=1),
-        nn.Tanh(),
         nn.Conv2d(4, 3, (2, 3), dilation=(2, 1), bias=False),
-        nn.Tanh(),
-        nn.Flatten(),
-        nn.Linear(12, 3),
     )
-    return filled(net), (2, 8, 7)
+    return filled(nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Flatten(), nn.Linear(12, 3))), (
+        2,
+        8,
+        7,
+    )
 
 
 NETS = {"mlp": mlp, "cnn": cnn}
-
-
-def data(shape, regression=False, N=7):
-    x = torch.randn(N, *shape, generator=generator(3), dtype=torch.float64)
-    numbers = torch.randn(N, 3, generator=generator(4), dtype=torch.float64)
-    return x, numbers if regression else numbers.argmax(1)
 
 
 def assembled(net, structure, totals):
@@ -69,17 +63,8 @@ def assembled(net, structure, totals):
 def oracle(KFAC, net, x, y, fisher, approx, joint, **options):
     loss = nn.CrossEntropyLoss(reduction="sum") if y.dtype == torch.int64 else nn.MSELoss(reduction="sum")
     parameters = list(net.parameters())
-    operator = KFAC(
-        net,
-        loss,
-        parameters,
-        [(x, y)],
-        fisher_type=fisher,
-        kfac_approx=approx,
-        separate_weight_and_bias=not joint,
-        check_deterministic=False,
-        **options,
-    )
+    options |= {"fisher_type": fisher, "kfac_approx": approx, "separate_weight_and_bias": not joint}
+    operator = KFAC(net, loss, parameters, [(x, y)], check_deterministic=False, **options)
     return (operator @ torch.eye(sum(p.numel() for p in parameters), dtype=torch.float64)).detach()
 
 

@@ -14,6 +14,7 @@ from augury.curvature.tape import activations, record, rows_per_pass
 from augury.models.networks import build
 from curvature_cases import case, dense, filled, fitted, statistics, undensed
 from reference.curvature import averaged, lambdas, roots
+from refusal import refused
 
 DOUBLE = torch.float64
 
@@ -72,8 +73,7 @@ def test_eigenvalues_and_functions_of_the_matrix_are_the_dense_ones(m):
     resolvent = [f.with_values(1 / (f.values + 0.3)) for f in (found, expected)]
     torch.testing.assert_close(*resolvent, rtol=1e-8, atol=1e-8)
     torch.testing.assert_close(alone.values, found.values, **close)
-    with pytest.raises(RunError, match="eigenvalues alone"):
-        alone.with_values(alone.values)
+    refused("eigenvalues alone", alone.with_values, alone.values, error=RunError)
 
 
 def test_dependent_rows_leave_no_trace_of_their_null_space():
@@ -125,16 +125,12 @@ def test_where_float32_fails_float64_is_used(monkeypatch, fails):
 
 @pytest.mark.parametrize("entry", [torch.inf, torch.nan])
 def test_a_curvature_that_is_not_finite_is_reported(entry):
-    with pytest.raises(RunError, match="not finite"):
-        Factor.of(torch.full((1, 2, 2), entry))
+    refused("not finite", Factor.of, torch.full((1, 2, 2), entry), error=RunError)
 
 
-def test_activations_of_a_small_network_counted_by_hand():
+def test_counting_activations_is_by_hand_and_leaves_the_network_as_it_was(monkeypatch):
     net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(3 * 4 * 4, 5))
     assert activations(net, torch.rand(7, 1, 6, 6)) == 48 + 48 + 48 + 5
-
-
-def test_counting_activations_leaves_the_network_as_it_was():
     net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Dropout())
     net[2].eval()
     before = net[1].running_mean.clone()
@@ -142,6 +138,8 @@ def test_counting_activations_leaves_the_network_as_it_was():
     assert [m.training for m in net] == [True, True, False]
     assert torch.equal(net[1].running_mean, before)
     assert not net[0]._forward_hooks
+    monkeypatch.setattr(tape_module, "ACTIVATIONS", 1)
+    assert rows_per_pass(nn.Linear(2, 3), torch.rand(4, 2)) == 1
 
 
 @pytest.mark.parametrize(
@@ -149,8 +147,3 @@ def test_counting_activations_leaves_the_network_as_it_was():
 )
 def test_larger_networks_get_smaller_passes(name, low, high):
     assert low <= rows_per_pass(build(name, (1, 28, 28), 10, generator(0)), torch.rand(1, 1, 28, 28)) <= high
-
-
-def test_at_least_one_row(monkeypatch):
-    monkeypatch.setattr(tape_module, "ACTIVATIONS", 1)
-    assert rows_per_pass(nn.Linear(2, 3), torch.rand(4, 2)) == 1

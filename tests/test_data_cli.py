@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from augury.cli.data import app
-from augury.core.errors import AuguryError
 from augury.data.fetch import RECIPES, Recipe, parse_idx_parts
 from augury.data.routes import Official
 from data_doubles import content_sha256, four_arrays, idx_files, served, sha256
@@ -61,8 +60,3 @@ def test_fetch(tmp_path, monkeypatch):
         "failed": [],
     }
     assert "already there" in run("fetch", "mnist").stdout
-
-
-def test_errors_are_left_to_the_main_command():
-    with pytest.raises(AuguryError, match="Did you mean 'cifar10'"):
-        run("fetch", "cifar")

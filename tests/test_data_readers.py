@@ -98,11 +98,8 @@ def test_mixed_sizes_are_cut_at_the_centre_then_resampled(tmp_path):
     brightest = data.x_train[data.x_train.flatten(1).amax(1).argmax()]
     assert torch.allclose(brightest[..., 1:-1], torch.tensor(200 / 255), atol=1e-6)
     assert brightest.min() > 0.6  # squashed to 8 x 8, the outer quarters would be black
-    assert load(tmp_path, size=(5, 7)).input_shape == (1, 5, 7) and load(tmp_path, size=6).input_shape == (
-        1,
-        6,
-        6,
-    )
+    assert load(tmp_path, size=(5, 7)).input_shape == (1, 5, 7)
+    assert load(tmp_path, size=6).input_shape == (1, 6, 6)
 
 
 def test_shrinking_does_not_alias(tmp_path):
@@ -141,23 +138,24 @@ def test_arrays_of_bytes(layout, make):
     assert torch.equal(data.y_train[found.argsort()], torch.from_numpy(y)[key.argsort()])
 
 
-def test_test_arrays_keep_their_order():
+def test_test_arrays_keep_their_order_and_are_left_alone():
     a = four_arrays()
     data = load((a["x_train"], a["y_train"]), test=(a["x_test"], a["y_test"]))
     assert np.array_equal(data.x_train[:, 0].numpy(), a["x_train"].astype(np.float32) / 255)
     assert data.y_test.tolist() == a["y_test"].tolist() and data.class_names == tuple("0123456789")
+    x, y = np.ones((4, 2), np.float32), np.array([0, 1, 0, 1])
+    data = load((x, y), test=(x, y))
+    data.x_train.mul_(5)
+    assert (x == 1).all()
 
 
-def test_labels_of_every_sort():
+def test_labels_of_every_sort_and_targets():
     x = np.zeros((4, 2))
     assert load((x, ["b", "a", "b", "a"]), test=(x, ["a"] * 4)).y_train.tolist() == [1, 0, 1, 0]
     gaps = load((x, [7, 3, 7, 3]), test=(x, [3, 3, 9, 7]))
     assert gaps.class_names == ("3", "7", "9") and gaps.y_test.tolist() == [0, 0, 2, 1]
     assert load((x, np.array([0.0, 1.0, 1.0, 0.0])), test=(x, [0, 1, 0, 1])).y_train.tolist() == [0, 1, 1, 0]
     assert load((x, np.array([[0], [1], [1], [0]])), test_fraction=0.0).task == "classification"
-
-
-def test_regression_targets():
     x, y = np.zeros((10, 2)), np.arange(20.0).reshape(10, 2)
     data = load((x, y))
     assert data.task == "regression" and data.n_outputs == 2 and data.class_names == ()
@@ -166,13 +164,6 @@ def test_regression_targets():
     assert column.y_train.shape == (10, 1) and sorted(column.y_train[:, 0].tolist()) == y[:, 0].tolist()
     landmarks = load((x, y.reshape(10, 1, 2)), test_fraction=0.0)
     assert landmarks.y_train.shape == (10, 2)
-
-
-def test_the_users_arrays_are_left_alone():
-    x, y = np.ones((4, 2), np.float32), np.array([0, 1, 0, 1])
-    data = load((x, y), test=(x, y))
-    data.x_train.mul_(5)
-    assert (x == 1).all()
 
 
 def test_npz(tmp_path):
@@ -188,15 +179,12 @@ def test_npz(tmp_path):
     assert load(tmp_path / "c.npz").y_test.tolist() == a["y_test"].tolist()
 
 
-def test_a_dataset_passes_through_and_subsets_are_nested():
+def test_a_dataset_passes_through_prints_in_one_line_and_subsets_are_nested():
     a = four_arrays(200)
     data = load((a["x_train"], a["y_train"]), test_fraction=0.0)
     assert load(data) is data
     few, more = load(data, subset=20, seed=3), load(data, subset=50, seed=3)
     assert torch.equal(more.x_train[:20], few.x_train) and len(few.x_train) == 20
     assert not torch.equal(load(data, subset=20, seed=4).x_train, few.x_train)
-
-
-def test_a_record_prints_in_one_line():
     data = load((np.zeros((10, 2)), np.arange(10) % 2))
     assert repr(data) == "Dataset(arrays: 8 + 2 points in the plane, 2 classes: 0, 1)"

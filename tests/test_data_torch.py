@@ -8,9 +8,9 @@ import torch
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset, TensorDataset
 
-from augury.core.errors import InputError
 from augury.data.load import load
 from data_doubles import picture
+from refusal import refused
 
 
 class Pictures(TorchDataset):
@@ -49,14 +49,11 @@ def test_tensor_dataset():
     assert "TensorDataset" in data.source
 
 
-def test_pictures_and_class_names():
+def test_pictures_their_class_names_and_mixed_sizes():
     data = load(Pictures(10), test=Pictures(4))
     assert data.class_names == ("cat", "dog") and data.input_shape == (1, 8, 8)
     assert (data.x_train[:, 0, 0, 0] * 255).round().tolist() == list(range(10))
     assert data.y_test.tolist() == [0, 1, 0, 1]
-
-
-def test_pictures_of_mixed_sizes_take_the_most_common():
     data = load(Pictures(9, sizes=((8, 8), (8, 8), (12, 30)), mode="RGB"), test_fraction=0.0)
     assert data.input_shape == (3, 8, 8)
     assert load(Pictures(4), size=5).input_shape == (1, 5, 5)
@@ -71,14 +68,11 @@ def test_dictionaries(image, label):
     assert data.y_train.tolist() == [0, 1, 2, 0, 1, 2]
 
 
-def test_a_list_of_pairs_and_progress():
+def test_a_list_of_pairs_progress_and_tensor_targets():
     seen = []
     pairs = [(np.full((2,), float(i)), i % 2) for i in range(6)]
     data = load(pairs, test_fraction=0.0, progress=lambda what, done, total: seen.append((done, total)))
     assert data.kind == "coordinates" and seen == [(i + 1, 6) for i in range(6)]
-
-
-def test_tensor_targets_make_a_regression():
     pairs = [(torch.zeros(4), torch.tensor([0.5, float(i)])) for i in range(5)]
     data = load(pairs, test_fraction=0.0)
     assert data.task == "regression" and data.y_train.shape == (5, 2)
@@ -97,5 +91,4 @@ def test_tensor_targets_make_a_regression():
     ],
 )
 def test_what_does_not_fit_is_named(source, message):
-    with pytest.raises(InputError, match=message):
-        load(source)
+    refused(message, load, source)

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from augury.core.errors import InputError
 from augury.data.load import load
 from augury.data.variants import ROTATIONS, toy
+from refusal import refused
 
 
 def log_evidence(x, y, width, length, S=40):
@@ -62,7 +62,5 @@ def test_by_name():
     assert load("toy").planted == {"rotation": 0.0}
     assert load("toy", variant="rotated").planted == {"rotation": 180.0}
     assert load("toy", variant="partially_rotated", subset=50).x_train.shape == (50, 2)
-    with pytest.raises(InputError, match="partially_rotated, rotated; got 'scaled'"):
-        load("toy", variant="scaled")
-    with pytest.raises(InputError, match="one of 0, 45, 90, 180 degrees; got 60"):
-        toy(60.0)
+    refused("partially_rotated, rotated; got 'scaled'", load, "toy", variant="scaled")
+    refused("one of 0, 45, 90, 180 degrees; got 60", toy, 60.0)

@@ -7,25 +7,16 @@ import pytest
 import torch
 
 from augury.config.hyper import AdaptConfig
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.evidence import head_softmax
 from augury.evidence.head import fit_head, fit_loss
-from augury.evidence.head_softmax import (
-    BIAS,
-    at_precision,
-    basis,
-    contrasts,
-    fit_softmax,
-    normalised,
-    problem,
-    variational,
-)
+from augury.evidence.head_softmax import BIAS, at_precision, basis, fit_softmax, normalised, problem
 from augury.evidence.likelihoods import Categorical
 from augury.evidence.posterior import expected_log_prob
 from augury.methods.hyper.descriptor_search import Objective
 from augury.models.hypernetwork import HyperExtractor
 from reference.head import gaussian_evidence, softmax_evidence, softmax_optimum, two_class_evidence
+from refusal import refused
 
 TIGHT = 1e-14
 
@@ -196,12 +187,9 @@ def test_the_evidence_prefers_the_features_that_carry_the_label():
 
 def test_what_cannot_be_fitted_is_refused():
     x, _ = classes()
-    with pytest.raises(InputError, match="at least two classes"):
-        fit_head(x, torch.zeros(30, dtype=torch.int64), 3)
-    with pytest.raises(InputError, match="same for all"):
-        fit_head(torch.ones(30, 4), torch.arange(30) % 3, 3)
-    with pytest.raises(InputError, match="finite"):
-        fit_head(x / 0, torch.arange(30) % 3, 3)
+    refused("at least two classes", fit_head, x, torch.zeros(30, dtype=torch.int64), 3)
+    refused("same for all", fit_head, torch.ones(30, 4), torch.arange(30) % 3, 3)
+    refused("finite", fit_head, x / 0, torch.arange(30) % 3, 3)
 
 
 @pytest.mark.parametrize("make", [classes, numbers])
@@ -234,7 +222,7 @@ def test_two_classes_against_an_integral(seed, monkeypatch):
     x, y = classes(N=14, d=1, C=2, seed=seed)
     rotated = basis(normalised(x).Z)
     fit = fit_softmax(rotated, y, 2, tolerance=1e-10)
-    ours = variational(fit)
+    ours = head_softmax.variational(fit)
     factors = torch.logspace(-2, 1, 7, base=2).tolist()  # the bound fits the precision: the best is above it
     z = rotated.Z[:, 0]
     exact = max(float(two_class_evidence(z, y, fit.delta * s, BIAS * s)) for s in factors)
@@ -243,7 +231,7 @@ def test_two_classes_against_an_integral(seed, monkeypatch):
 
 def test_in_contrasts_expectation_slope_and_curvature_are_those_of_the_classes():
     rng = generator(3)
-    mix = contrasts(torch.rand(20, 3, generator=rng, dtype=torch.float64).softmax(1))
+    mix = head_softmax.contrasts(torch.rand(20, 3, generator=rng, dtype=torch.float64).softmax(1))
     assert torch.allclose(mix.mT @ mix, torch.eye(2).double(), atol=1e-12)
     assert torch.allclose(mix.sum(0), torch.zeros(2).double(), atol=1e-12)
     m, v = torch.randn(1, 2, generator=rng).double(), torch.tensor([[0.4, 0.9]]).double()

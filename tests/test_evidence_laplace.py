@@ -10,6 +10,7 @@ from augury.evidence import laplace as module
 from augury.evidence.laplace import Laplace
 from augury.evidence.likelihoods import Categorical
 from evidence_cases import batches, data, likelihood, model, precisions, seeds
+from refusal import refused
 
 
 @pytest.mark.parametrize("structure", ["kron", "diag", "full"])
@@ -62,7 +63,7 @@ def test_memory_is_that_of_one_batch(monkeypatch):
     assert alive == [0] * 8  # four batches in each pass; none is kept while the next is recorded
 
 
-def test_nothing_is_left_behind():
+def test_nothing_is_left_behind_and_the_same_seeds_give_the_same_bits():
     net, shape = model("images")
     x, y = data(shape)
     laplace = Laplace(net, Categorical(), "kron", "mc")
@@ -72,9 +73,6 @@ def test_nothing_is_left_behind():
     assert all(torch.equal(t, before[name]) for name, t in net.state_dict().items())
     assert all(p.grad is None for p in net.parameters())
     assert not any(m._forward_hooks for m in net.modules())
-
-
-def test_the_same_seeds_give_the_same_bits():
     net, shape = model("images")
     x, y = data(shape)
     laplace = Laplace(net, Categorical())
@@ -87,44 +85,29 @@ def test_the_same_seeds_give_the_same_bits():
     assert first != other
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"structure": "krn"}, "structure must be one of diag, full, kron; got 'krn'. Did you mean 'kron'?"),
-        ({"output": "gng"}, "output must be one of ef, ggn, label, mc; got 'gng'. Did you mean 'ggn'?"),
-        (
-            {"prior": "layers"},
-            "prior must be one of layer, scalar, tensor; got 'layers'. Did you mean 'layer'?",
-        ),
-        (
-            {"positions": "reduced"},
-            "positions must be one of expand, reduce; got 'reduced'. Did you mean 'reduce'?",
-        ),
-        ({"only": ["3"]}, "layer must be one of 0, 2; got '3'."),
-    ],
-)
-def test_unknown_names(options, message):
-    with pytest.raises(InputError) as error:
-        Laplace(model()[0], Categorical(), **options)
-    assert str(error.value) == message
+UNKNOWN = {
+    "structure": ("krn", "diag, full, kron", "kron"),
+    "output": ("gng", "ef, ggn, label, mc", "ggn"),
+    "prior": ("layers", "layer, scalar, tensor", "layer"),
+    "positions": ("reduced", "expand, reduce", "reduce"),
+}
 
 
-def test_a_frozen_network_has_no_evidence():
+@pytest.mark.parametrize("option", UNKNOWN)
+def test_unknown_names(option):
+    given, names, meant = UNKNOWN[option]
+    says = rf"^{option} must be one of {names}; got '{given}'\. Did you mean '{meant}'\?$"
+    refused(says, Laplace, model()[0], Categorical(), **{option: given})
+    refused(r"^layer must be one of 0, 2; got '3'\.$", Laplace, model()[0], Categorical(), only=["3"])
+
+
+def test_frozen_networks_wrong_labels_and_no_data():
     net, _ = model()
     net.net.requires_grad_(False)
-    with pytest.raises(InputError, match="no trainable parameters"):
-        Laplace(net, Categorical())
-
-
-def test_labels_that_do_not_match_the_network():
+    refused("no trainable parameters", Laplace, net, Categorical())
     net, shape = model()
     x, y = data(shape)
-    with pytest.raises(InputError, match=r"labels must lie in 0 ... 2"):
-        Laplace(net, Categorical()).fit([(x, y + 5)], seeds)
+    refused(r"labels must lie in 0 ... 2", Laplace(net, Categorical()).fit, [(x, y + 5)], seeds)
     with pytest.raises(InputError, match=r"regression needs outputs and targets of one shape"):
         Laplace(net, likelihood(True)).fit([(x, torch.zeros(len(x)))], seeds)
-
-
-def test_no_data():
-    with pytest.raises(InputError, match="the evidence needs data"):
-        Laplace(model()[0], Categorical()).fit([], seeds)
+    refused("the evidence needs data", Laplace(model()[0], Categorical()).fit, [], seeds)

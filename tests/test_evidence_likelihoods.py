@@ -5,10 +5,10 @@ from itertools import product
 import pytest
 import torch
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.evidence.likelihoods import Categorical, Gaussian
 from reference.curvature import empirical, lambdas
+from refusal import refused
 
 B, C, SIGMA2 = 4, 3, 0.3
 
@@ -102,13 +102,10 @@ def test_sampled_columns_are_unbiased(output, regression):
     assert (sampled.std(0) / M**0.5 < 0.02).all()  # so the line above can fail
 
 
-def test_one_datum_draws_signs_of_its_own():
+def test_one_datum_draws_signs_of_its_own_which_vary_less_than_labels_where_the_network_is_sure():
     f = outputs()[:1].expand(50, C)
     (column,) = Categorical().columns(f, torch.zeros(50, dtype=torch.int64), "mc", generator(0))
     assert len(column.unique(dim=0)) > 4
-
-
-def test_signs_vary_less_than_labels_where_the_network_is_sure():
     f, y = outputs() * 0 + torch.tensor([6.0, 0.0, 0.0]), targets(False)
     spread = {output: draws(Categorical(), f, y, output, 4000).std(0).mean() for output in ("mc", "label")}
     assert spread["mc"] < spread["label"] / 5
@@ -125,26 +122,21 @@ def test_signs_vary_less_than_labels_where_the_network_is_sure():
     ],
 )
 def test_labels_that_do_not_fit(f, y, message):
-    with pytest.raises(InputError, match=message):
-        Categorical().check(f, y)
+    refused(message, Categorical().check, f, y)
     Categorical().check(torch.zeros(3, 3), torch.tensor([0, 1, 2]))
 
 
 @pytest.mark.parametrize("y", [torch.zeros(4), torch.zeros(4, 2), torch.zeros(3, 1)])
 def test_targets_that_do_not_fit(y):
-    with pytest.raises(InputError, match=r"outputs \[4, 1\] and targets .*y\[:, None\]"):
-        Gaussian().check(torch.zeros(4, 1), y)
+    refused(r"outputs \[4, 1\] and targets .*y\[:, None\]", Gaussian().check, torch.zeros(4, 1), y)
     Gaussian().check(torch.zeros(4, 1), torch.zeros(4, 1))
 
 
 @pytest.mark.parametrize("sigma2", [0.0, -1.0, float("nan")])
 def test_noise_must_be_positive(sigma2):
-    with pytest.raises(InputError, match="positive noise variance"):
-        Gaussian(sigma2)
+    refused("positive noise variance", Gaussian, sigma2)
 
 
 def test_unknown_output():
-    with pytest.raises(
-        InputError, match=r"output must be one of ef, ggn, label, mc; got 'labels'. Did you mean 'label'"
-    ):
-        next(Categorical().columns(outputs(), targets(False), "labels", generator(0)))
+    says = r"output must be one of ef, ggn, label, mc; got 'labels'. Did you mean 'label'"
+    refused(says, next, Categorical().columns(outputs(), targets(False), "labels", generator(0)))

@@ -6,7 +6,6 @@ import torch
 from PIL import Image
 from scipy.stats import ks_2samp
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.export.albumentations import albumentations_code
 from augury.export.kornia import kornia_code
@@ -17,6 +16,7 @@ from augury.records.results import Width
 from augury.transforms.color import blur
 from augury.transforms.warp import warp
 from export_doubles import COLORS, FINITE, GEOMETRY, policy, run_code
+from refusal import refused
 
 INNER = (..., slice(6, -6), slice(6, -6))
 WRITERS = {name: row.write for name, row in TARGETS.items() if row.write and name != "json"}
@@ -69,9 +69,8 @@ def test_kornia_changes_colours_as_augury_does(monkeypatch):
     module = code.LearnedColors()
     module.generate_parameters = lambda shape: {"eps": eps}
     without_blur, sharp = {**COLORS}, transform.act(x, eps[:, None])[:, 0]
-    assert (module(x) - sharp)[
-        INNER
-    ].abs().max() < 2e-3  # a sampled Gaussian is not quite diffusion on the grid
+    # A sampled Gaussian is not quite diffusion on the grid.
+    assert (module(x) - sharp)[INNER].abs().max() < 2e-3
     without_blur.pop("blur")
     exact = run_code(kornia_code(policy(without_blur)).text, monkeypatch).LearnedColors()
     exact.generate_parameters = lambda shape: {"eps": eps[:, :5]}
@@ -108,9 +107,7 @@ def test_torchvision_maps_pixels_as_augury_does(monkeypatch, shape):
             eps = torch.rand(6, dtype=torch.float64) * 2 - 1
         T = transform.matrices(eps[None, None])
         ours, inside = warp(x, T)[0, 0, 0].numpy(), warp(torch.ones_like(x), T)[0, 0, 0].numpy() > 1 - 1e-9
-        assert (
-            inside.mean() > 0.2
-        )  # PIL repeats the outermost half pixel, so only the inner part is comparable
+        assert inside.mean() > 0.2  # PIL repeats the outermost half pixel: only the inner part is comparable
         assert np.abs(ours - theirs)[inside].max() < 1e-5
 
 
@@ -182,8 +179,7 @@ def test_the_nearest_of_the_librarys_own_has_the_learned_ranges(library):
 @pytest.mark.parametrize("library", WRITERS)
 def test_signals_have_no_place_in_libraries_for_images(library):
     signals = Policy({"time_shift": Width(3.0, "samples")}, "signal", [1, 32])
-    with pytest.raises(InputError, match="--to json"):
-        WRITERS[library](signals)
+    refused("--to json", WRITERS[library], signals)
 
 
 def test_widths_of_nothing_are_left_out_of_the_code():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import augury
-from augury.core.errors import InputError, RunError
+from augury.core.errors import RunError
 from augury.core.rng import generator
 from augury.core.units import FACTOR, WidthSpec
 from augury.data.dataset import Dataset
@@ -15,6 +15,7 @@ from augury.models.orbit import OrbitAverage
 from augury.transforms.base import Transform
 from augury.transforms.compose import Correlated
 from augury.transforms.vocabulary import build as build_transform
+from refusal import refused
 
 CASES = {
     "affine": ("image", (1, 12, 16), "cnn", ["affine"]),
@@ -112,14 +113,16 @@ def exported(run, tmp_path_factory):
     return export_model(run[0], tmp_path_factory.mktemp("exported"))
 
 
-def test_a_run_becomes_a_program_weights_and_a_card(run, exported):
+def test_a_run_becomes_a_program_weights_and_a_card_and_files_in_the_way_are_left_alone(
+    run, exported, tmp_path
+):
     _, learned, data = run
-    assert sorted(p.name for p in exported.card.parent.iterdir()) == [
-        "MODEL_CARD.md",
-        "model.pt2",
-        "model.safetensors",
-    ]
+    files = sorted(p.name for p in exported.card.parent.iterdir())
+    assert files == ["MODEL_CARD.md", "model.pt2", "model.safetensors"]
     assert torch.allclose(load_program(exported.program)(data.x_test), learned.model(data.x_test), atol=1e-5)
+    (tmp_path / "file").write_text("mine")
+    refused("is a file", export_model, run[0], tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_an_audit_takes_the_exported_program(run, exported):
@@ -163,15 +166,7 @@ def test_a_plain_network_claims_nothing(tmp_path, run):
 def test_a_network_of_ones_own_must_be_given(tmp_path, run):
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(144, 2))
     learned = augury.learn(run[2], model=net, epochs=1, samples=2, samples_eval=2, run=tmp_path / "own")
-    with pytest.raises(InputError, match=r"export_model\(run, folder, net\)"):
-        export_model(tmp_path / "own", tmp_path / "out")
+    refused(r"export_model\(run, folder, net\)", export_model, tmp_path / "own", tmp_path / "out")
     like_it = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(144, 2))
     program = load_program(export_model(tmp_path / "own", tmp_path / "out", like_it).program)
     assert torch.allclose(program(run[2].x_test), learned.model(run[2].x_test), atol=1e-5)
-
-
-def test_a_file_in_the_way_is_left_alone(tmp_path, run):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="is a file"):
-        export_model(run[0], tmp_path / "file")
-    assert (tmp_path / "file").read_text() == "mine"

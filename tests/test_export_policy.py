@@ -6,13 +6,14 @@ import pytest
 import torch
 
 import augury
-from augury.core.errors import InputError, RunError
+from augury.core.errors import RunError
 from augury.core.rng import generator
 from augury.export.policy import Policy
 from augury.records.results import Width
 from augury.training.saved_model import load_model
 from augury.transforms.vocabulary import build
 from export_doubles import COLORS, FINITE, GEOMETRY, policy
+from refusal import refused
 from training_doubles import coordinates
 
 KINDS = {
@@ -26,28 +27,18 @@ KINDS = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "a"
-    learned = augury.learn(
-        coordinates(24),
-        epochs=2,
-        batch=12,
-        samples=2,
-        samples_eval=3,
-        generators=("rotation", "scale"),
-        run=folder,
-    )
+    quick = {"epochs": 2, "batch": 12, "samples": 2, "samples_eval": 3}
+    learned = augury.learn(coordinates(24), generators=("rotation", "scale"), run=folder, **quick)
     return folder, learned
 
 
-def test_a_run_gives_its_widths(run):
+def test_a_run_gives_its_widths_and_they_come_back_from_a_file(run, tmp_path):
     folder, learned = run
     found = Policy.read(folder)
     assert {n: w.value for n, w in found.widths.items()} == {
         n: w.value for n, w in learned.invariance.widths.items()
     }
     assert found.kind == "coordinates" and found.input_shape == [2] and found.learned["method"] == "lila"
-
-
-def test_a_policy_comes_back_from_its_file(run, tmp_path):
     found = Policy.read(run[0])
     found.write(tmp_path / "p.json")
     assert Policy.read(tmp_path / "p.json") == found
@@ -86,11 +77,8 @@ def test_pixels_grow_with_the_image_and_degrees_do_not():
     assert torch.allclose(small.eta, large.eta)
 
 
-def test_only_widths_that_someone_stands_by():
+def test_only_widths_that_someone_stands_by_and_none_does_nothing():
     assert list(policy(GEOMETRY, FINITE).sure().widths) == ["translate_x", "rotation", "scale_x", "shear"]
-
-
-def test_a_policy_without_widths_does_nothing():
     x = torch.rand(2, 3, 8, 8, generator=generator(0))
     assert torch.equal(policy().transform()(x, 3, generator(1)), x[:, None].expand(-1, 3, -1, -1, -1))
 
@@ -103,40 +91,26 @@ def test_a_policy_without_widths_does_nothing():
         ('{"format": 1, "widht": 3}', "has no field 'widht'"),
         ('{"format": 2}', "format 1 can be read; got format 2"),
         ('{"format": 1, "kind": "image"}', "cannot be read"),
-        (
-            '{"format": 1, "kind": "image", "input_shape": [1], "widths": {"rotation": 3}}',
-            "cannot be read",
-        ),
+        ('{"format": 1, "kind": "image", "input_shape": [1], "widths": {"rotation": 3}}', "cannot be read"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused(tmp_path, text, says):
     (tmp_path / "p.json").write_text(text)
-    with pytest.raises(InputError, match=says):
-        Policy.read(tmp_path / "p.json")
+    refused(says, Policy.read, tmp_path / "p.json")
 
 
 def test_places_without_a_policy_are_refused(tmp_path, run):
-    with pytest.raises(InputError, match="cannot be read"):
-        Policy.read(tmp_path / "none.json")
-    with pytest.raises(InputError, match=r"config\.json"):
-        Policy.read(tmp_path)
+    refused("cannot be read", Policy.read, tmp_path / "none.json")
+    refused(r"config\.json", Policy.read, tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="has not ended"):
-        Policy.read(tmp_path)
+    refused("has not ended", Policy.read, tmp_path)
     (tmp_path / "invariance.json").write_text((run[0] / "invariance.json").read_text())
     (tmp_path / "model.safetensors").write_text("nothing")
-    with pytest.raises(RunError, match="damaged"):
-        Policy.read(tmp_path)
+    refused("damaged", Policy.read, tmp_path, error=RunError)
 
 
 def test_a_transformation_of_ones_own_has_no_words(tmp_path):
-    learned = augury.learn(
-        coordinates(24),
-        transform=augury.AffineCoordinates("rotation"),
-        epochs=1,
-        samples=2,
-        run=tmp_path / "own",
-    )
+    own = augury.AffineCoordinates("rotation")
+    learned = augury.learn(coordinates(24), transform=own, epochs=1, samples=2, run=tmp_path / "own")
     assert learned.invariance.widths
-    with pytest.raises(InputError, match="--to torch"):
-        Policy.read(tmp_path / "own")
+    refused("--to torch", Policy.read, tmp_path / "own")

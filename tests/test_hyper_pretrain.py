@@ -20,9 +20,10 @@ from augury.methods.hyper.pretraining import UNKNOWN, apart, gather, nt_xent
 from augury.methods.hyper.views import Views
 from augury.models.hypernetwork import HyperExtractor
 from augury.records.saved import read_saved
-from augury.training.progress import Progress
 from augury.training.run_folder import MODEL
 from reference import hyper as slow
+from refusal import refused
+from training_doubles import KillAt, Killed
 
 QUICK = {"encoder": "conv16", "epochs": 2, "batch": 8, "checkpoint_seconds": 0.0}
 
@@ -35,19 +36,6 @@ def digits(n=30, size=12, seed=0):
     x = torch.rand(n, 1, size, size, generator=generator(seed))
     y = torch.arange(n) % 3
     return Dataset(x, y, x[:6], y[:6])
-
-
-class Killed(Exception):
-    pass
-
-
-class KillAfter(Progress):
-    def __init__(self, epoch):
-        self.last = epoch
-
-    def step(self, epoch, step, loss):
-        if epoch > self.last:
-            raise Killed
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
@@ -78,10 +66,13 @@ def test_the_invariance_term_is_one_minus_the_cosine_about_the_mean():
     assert float(apart(f, f.roll(1, 0), centred=False)) < 0.2
 
 
-def test_the_corners_are_the_papers_three_for_two_groups():
+def test_corners_and_settings():
     assert corners(2) == [(1, 1), (1, 0), (0, 1)]
     assert corners(1) == [(1,), (0,)]
     assert len(corners(4)) == 15 and (0, 0, 0, 0) not in corners(4)
+    config = AmortizeConfig.for_method("multitask", seed=3)
+    assert AmortizeConfig.from_json(config.to_json()) == config
+    assert (config.encoder, config.invariance, config.loop().seed) == ("conv16", 1.0, 3)
 
 
 def test_measured_invariance_is_the_cosine_image_by_image():
@@ -134,16 +125,13 @@ def test_multi_task_pre_training_teaches_each_entry_its_invariance():
     assert taught[1] > 0.5 > 0.3 > untaught[1]  # colour
 
 
-def test_what_is_known_of_an_extractor_is_in_its_record():
+def test_the_record_of_an_extractor_and_of_the_shared_baseline():
     made = amortize(digits(), method="multitask", **QUICK)
     known = made.saved.pretraining
     assert (known.method, made.saved.network, known.images, known.epochs) == ("multitask", "conv16", 30, 2)
     assert made.saved.groups == ("rotation", "color") and known.seconds > 0
     assert known.loss == made.metrics[-1]["loss"]
     assert not made.extractor.training and made.extractor.reference is None
-
-
-def test_the_shared_baseline_knows_one_descriptor_only():
     made = amortize(digits(), method="multitask", shared=True, **QUICK)
     weights = made.extractor.weights
     assert weights.first.weight.grad is not None  # trained, at the descriptor that stands for all
@@ -180,9 +168,8 @@ def test_one_descriptor_is_simclr_with_its_views_alone(monkeypatch):
     draw = Views.__call__
     monkeypatch.setattr(Views, "__call__", lambda self, x, i, rng: asked.append(i) or draw(self, x, i, rng))
     made = amortize(pixels(16), "ventral,dorsal", descriptors=[[0, 1]], **QUICK)
-    during = asked[
-        : 2 * len(made.metrics)
-    ]  # two batches in each epoch; the measurement at the end asks for more
+    # two batches in each epoch; the measurement at the end asks for more
+    during = asked[: 2 * len(made.metrics)]
     assert set(during) == {(0.0, 1.0)}
 
 
@@ -211,24 +198,17 @@ def test_a_killed_pre_training_goes_on_to_the_same_bits(tmp_path, method):
     settings = {**QUICK, "epochs": 3}
     whole = amortize(data, groups, method, **settings).extractor
     with pytest.raises(Killed):
-        amortize(data, groups, method, out=tmp_path / "a", callbacks=KillAfter(2), **settings)
+        amortize(data, groups, method, out=tmp_path / "a", callbacks=KillAt(3, 1), **settings)
     assert not (tmp_path / "a" / MODEL).exists()
     amortize(data, groups, method, out=tmp_path / "a", resume=True, **settings)
     again = load_extractor(tmp_path / "a")
+    assert read_saved(tmp_path / "a" / MODEL).groups == again.groups
     for name, tensor in whole.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name
     with pytest.raises(InputError, match=r"groups\.rotation must be as it was"):
         amortize(data, "rotation:20,color=hue" if groups else {"rotation": "rotation:20", "color": "channels"},
                  method, out=tmp_path / "a", resume=True, **settings)  # fmt: skip
-    with pytest.raises(InputError, match="already exists"):
-        amortize(data, groups, method, out=tmp_path / "a", **settings)
-
-
-def test_an_extractor_comes_back_from_its_file(tmp_path):
-    made = amortize(pixels(), "rotation,color", out=tmp_path / "a", **QUICK)
-    again, x, i = load_extractor(tmp_path / "a"), pixels(5, seed=3), torch.tensor([0.3, 0.9])
-    assert torch.equal(again(x, i), made.extractor(x, i))
-    assert read_saved(tmp_path / "a" / MODEL) == made.saved
+    refused("already exists", amortize, data, groups, method, out=tmp_path / "a", **settings)
 
 
 def test_an_extractor_with_an_encoder_of_ones_own_needs_it_again(tmp_path):
@@ -236,8 +216,7 @@ def test_an_extractor_with_an_encoder_of_ones_own_needs_it_again(tmp_path):
         return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten())
 
     made = amortize(pixels(), "rotation,color", encoder=own(), out=tmp_path / "a", epochs=1, batch=12)
-    with pytest.raises(InputError, match="network of your own"):
-        load_extractor(tmp_path / "a")
+    refused("network of your own", load_extractor, tmp_path / "a")
     x, i = pixels(3), torch.tensor([1.0, 0.0])
     assert torch.equal(load_extractor(tmp_path / "a", own())(x, i), made.extractor(x, i))
     with pytest.raises(InputError, match="does not fit"):
@@ -256,8 +235,7 @@ def test_images_come_without_labels(tmp_path):
     assert load_images(rng.integers(0, 255, (4, 8, 8), dtype=np.uint8)).x.max() <= 1
     assert torch.equal(load_images(digits()).x, digits().x_train)
     (tmp_path / "bad.png").write_text("no image")
-    with pytest.raises(InputError, match="cannot read image"):
-        load_images(tmp_path)
+    refused("cannot read image", load_images, tmp_path)
     assert len(load_images(tmp_path, skip_bad=True).skipped) == 1
 
 
@@ -281,11 +259,4 @@ def test_images_come_without_labels(tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused_before_training(data, settings, says):
-    with pytest.raises(InputError, match=says):
-        amortize(data, **{"encoder": "conv16", **settings})
-
-
-def test_settings_go_to_json_and_back():
-    config = AmortizeConfig.for_method("multitask", seed=3)
-    assert AmortizeConfig.from_json(config.to_json()) == config
-    assert (config.encoder, config.invariance, config.loop().seed) == ("conv16", 1.0, 3)
+    refused(says, amortize, data, **{"encoder": "conv16", **settings})

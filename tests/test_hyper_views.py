@@ -10,6 +10,7 @@ from augury.core.rng import generator
 from augury.methods.hyper.groups import GROUPS, OPERATIONS, operation, parse_groups, saved_groups
 from augury.methods.hyper.views import Views
 from augury.transforms.vocabulary import WORDS, build
+from refusal import refused
 
 PAPER_C = {"ventral": 55459.5736, "dorsal": 55918.1533, "rotation": 48789.6415, "recolor": 55348.6521}
 
@@ -113,13 +114,13 @@ def test_grey_images_keep_what_does_not_need_colour():
     ],
 )
 def test_groups_that_cannot_be_are_refused(words, says):
-    with pytest.raises(InputError, match=says):
-        parse_groups(words)
+    refused(says, parse_groups, words)
 
 
-def test_a_group_left_without_transformations_is_refused():
-    with pytest.raises(InputError, match="no transformation of images with 1 channels"):
-        parse_groups("tone=hue+grey", (1, 8, 8))
+def test_groups_without_transformations_or_strengths_are_refused():
+    refused("no transformation of images with 1 channels", parse_groups, "tone=hue+grey", (1, 8, 8))
+    with pytest.raises(InputError, match="one strength for each of 2 groups"):
+        Views(parse_groups("rotation,color"))(images(), [1.0], generator(0))
 
 
 @pytest.mark.parametrize("word", [*GROUPS, *OPERATIONS, "C6", "T2_x"])
@@ -138,11 +139,8 @@ def test_every_group_moves_images_and_leaves_their_shape(word):
 )
 def test_a_weaker_group_moves_images_less(word):
     ramp = torch.linspace(0.2, 0.6, 16)
-    x = (
-        (ramp[:, None] * ramp * torch.tensor([1.0, 0.8, 0.5])[:, None, None])
-        .expand(60, 3, 16, 16)
-        .contiguous()
-    )
+    colours = torch.tensor([1.0, 0.8, 0.5])[:, None, None]
+    x = (ramp[:, None] * ramp * colours).expand(60, 3, 16, 16).contiguous()
     x = x + 0.1 * (torch.arange(16) % 4 == 0)  # some detail to blur
     far = [float((views_of(word, x, s) - x).abs().mean()) for s in (0.1, 0.4, 1.0)]
     assert 0 < far[0] < far[1] < far[2]
@@ -158,7 +156,7 @@ def test_rotations_reach_as_far_as_they_were_asked_to():
     assert degrees.abs().mean() == pytest.approx(15, abs=1.5)  # uniform
 
 
-def test_flips_and_quarter_turns_permute_pixels():
+def test_flips_quarter_turns_and_channels_permute():
     x = images(50)
     flipped = views_of("flip", x)
     same, mirrored = (torch.isclose(flipped, y, atol=1e-5).flatten(1).all(1) for y in (x, x.flip(-1)))
@@ -166,9 +164,6 @@ def test_flips_and_quarter_turns_permute_pixels():
     turned = views_of("C4", x)
     hits = [torch.isclose(turned, x.rot90(k, (-2, -1)), atol=1e-5).flatten(1).all(1) for k in range(4)]
     assert torch.stack(hits).sum(0).eq(1).all() and all(int(hit.sum()) > 2 for hit in hits)
-
-
-def test_channels_go_round():
     x = images(60)
     rolled = views_of("recolor", x)
     hits = [torch.isclose(rolled, x.roll(k, 1)).flatten(1).all(1) for k in range(3)]
@@ -179,19 +174,14 @@ def test_crops_show_windows_of_the_image():
     yy, xx = torch.meshgrid(torch.linspace(0, 1, 32), torch.linspace(0, 1, 48), indexing="ij")
     x = torch.stack([yy, xx, torch.ones_like(xx)]).expand(200, 3, 32, 48)
     view = views_of("crop:25", x)
-    assert (
-        view[:, 2].min() > 0.999 - 0.51
-    )  # no window reaches beyond the border by more than interpolation does
+    assert view[:, 2].min() > 0.999 - 0.51  # no window goes beyond the border by more than interpolation does
     inner = view[:, :, 1:-1, 1:-1]
     assert inner[:, 2].min() > 0.999
     height, width = view[:, 0, -1, 16] - view[:, 0, 0, 16], view[:, 1, 16, -1] - view[:, 1, 16, 0]
     area = height * width
     assert 0.25 <= area.min() < 0.3 and 0.9 < area.max() <= 1.0001 and area.std() > 0.15
     assert 1.2 < (height / width).max() < 4 / 3 + 1e-4
-    ends = view[:, 1, 16, -1]
-    assert (
-        ends.max() > 0.99 and view[:, 1, 16, 0].min() < 0.01
-    )  # windows reach both ends of the longer side too
+    assert view[:, 1, 16, -1].max() > 0.99 and view[:, 1, 16, 0].min() < 0.01  # both ends of the longer side
 
 
 def test_greyscale_takes_all_colour_or_none():
@@ -199,8 +189,3 @@ def test_greyscale_takes_all_colour_or_none():
     grey = (view.amax(1) - view.amin(1)).flatten(1).amax(1) < 1e-5
     untouched = torch.isclose(view, images(200)).flatten(1).all(1)
     assert (grey ^ untouched).all() and 0.1 < float(grey.float().mean()) < 0.3
-
-
-def test_there_must_be_a_strength_for_every_group():
-    with pytest.raises(InputError, match="one strength for each of 2 groups"):
-        Views(parse_groups("rotation,color"))(images(), [1.0], generator(0))

@@ -7,7 +7,6 @@ import pytest
 
 import augury
 from augury.cli.console import duration
-from augury.cli.main import main
 from augury.config.learn import LearnConfig
 from augury.methods.forecast import Costs, climbs_of, forecast, peak_memory, steps_of, total_seconds
 from training_doubles import coordinates
@@ -39,22 +38,19 @@ def test_the_time_is_made_of_steps_climbs_the_end_and_scores():
     assert without == pytest.approx(10 * 10 * 0.5 + 8.0)
 
 
-def test_steps_and_climbs_are_timed_by_the_clock():
+def test_steps_and_climbs_are_timed_by_the_clock_if_there_is_an_evidence():
     found = forecast(coordinates(20), "toy_mlp", clock=Ticks(), **QUICK)
     climbs_at_once = LearnConfig.for_method("lila", **QUICK).climbs(6)
     assert found.costs == Costs(1.0, 1.0 / climbs_at_once, 1, 1.0 / 20)
     assert found.steps == 2 and found.climbs == climbs_of(LearnConfig.for_method("lila", **QUICK))
     assert found.weights == 2 * 50 + 50 + 50 * 2 + 2 and found.widths == ("rotation",)
-
-
-def test_a_method_without_evidence_has_no_climbs():
     found = forecast(coordinates(20), "toy_mlp", "augerino", clock=Ticks(), **QUICK)
     assert found.costs.climb == 0.0 and found.climbs == 0
 
 
 def test_a_real_run_takes_about_what_was_said():
-    data, clock = augury.load("mnist5k", subset=200), time.process_time
-    settings = {"epochs": 4, "samples": 4, "samples_eval": 4}
+    data, clock = augury.load("mnist5k", subset=100), time.process_time
+    settings = {"epochs": 3, "samples": 4, "samples_eval": 4}
     for method in ("lila", "augerino"):
         augury.learn(data, "mlp5", method, **{**settings, "epochs": 1})  # loads what must be loaded
         said = forecast(data, "mlp5", method, clock=clock, **settings).seconds
@@ -64,47 +60,22 @@ def test_a_real_run_takes_about_what_was_said():
         assert took / 4 < said < 4 * took
 
 
-def test_memory_is_that_of_the_process():
+def test_memory_is_that_of_the_process_and_durations_are_written_as_a_person_would():
     before = peak_memory("cpu")
     held = bytearray(200 * 2**20)
     assert before > 50 * 2**20 and peak_memory("cpu") >= min(before, len(held))
-
-
-def test_durations_are_written_as_a_person_would():
     assert [duration(s) for s in (0.2, 41.6, 700.0, 12_600.0)] == ["1 s", "42 s", "12 min", "3.5 h"]
 
 
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(augury, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["augury", "learn", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        return code, capsys.readouterr().out
-
-    return run
-
-
-def test_a_dry_run_says_what_would_be_done_and_writes_nothing(command, tmp_path):
-    words = ["toy", "--epochs", "3", "-S", "2", "--dry-run"]
-    code, out = command(*words)
+    command = ["learn", "toy", "--epochs", "3", "-S", "2", "--dry-run"]
+    code, out, _ = augury(*command)
     assert code == 0 and list(tmp_path.iterdir()) == []
-    for text in (
-        "lila",
-        "plain",
-        "toy_mlp, 252 weights",
-        "3 epochs of 2 steps",
-        "about",
-        "runs/toy-lila",
-    ):
+    for text in ("lila", "plain", "toy_mlp, 252 weights", "3 epochs of 2 steps", "about", "runs/toy-lila"):
         assert text in out
     assert "MB" in out or "GB" in out  # of the whole process, which has run other tests
-    found = json.loads(command(*words, "--json", "-q")[1])
+    found = json.loads(augury(*command, "--json", "-q")[1])
     assert [run["method"] for run in found["runs"]] == ["lila", "plain"] and found["run"] == "runs/toy-lila"
     assert found["seconds"] == pytest.approx(sum(run["seconds"] for run in found["runs"]))
-    assert len(json.loads(command(*words, "--json", "-q", "--no-baseline")[1])["runs"]) == 1
+    assert len(json.loads(augury(*command, "--json", "-q", "--no-baseline")[1])["runs"]) == 1

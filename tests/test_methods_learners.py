@@ -35,7 +35,7 @@ def test_every_method_has_a_row_and_defaults():
     assert METHODS.keys() == METHOD_DEFAULTS.keys()
 
 
-def test_plain_takes_an_adam_step_on_the_bare_loss():
+def test_plain_takes_an_adam_step_on_the_bare_loss_and_leaves_frozen_layers():
     net, twin = small_net(), small_net()
     config = LearnConfig.for_method("plain", rate=0.01, weight_decay=0.1, evidence="none")
     learner = Plain(net, rotation(30.0), config, "classification", 24)
@@ -47,6 +47,11 @@ def test_plain_takes_an_adam_step_on_the_bare_loss():
     assert loss == pytest.approx(expected.item())
     assert all(torch.equal(a, b) for a, b in zip(net.parameters(), twin.parameters(), strict=True))
     assert learner.model is net and learner.transform is None
+    net = small_net()
+    net[0].requires_grad_(False)
+    before = net[0].weight.clone()
+    Plain(net, None, LearnConfig.for_method("plain"), "classification", 24).train_step(X, Y, generator(0))
+    assert torch.equal(net[0].weight, before)
 
 
 def test_plain_says_zero_of_every_width_in_its_unit():
@@ -69,10 +74,13 @@ def test_augmented_trains_the_orbit_average_and_leaves_the_widths():
     assert learner.conclude(BATCHES, generator(0)).widths["rotation"].verdict == "given"
 
 
-def test_augmented_without_widths_says_what_to_give():
+def test_what_methods_need_is_said():
     config = LearnConfig.for_method("augmented")
     with pytest.raises(InputError, match=r"at least one width above zero.*--width rotation=30"):
         Augmented(small_net(), rotation(), config, "classification", 24)
+    with pytest.raises(InputError, match="method 'plain'"):
+        build(small_net(), None, LearnConfig.for_method("augerino"), "classification", 24)
+    assert Affine2d.kind == "image"
 
 
 def test_augerino_descends_the_papers_objective_in_weights_and_widths():
@@ -91,15 +99,12 @@ def test_augerino_descends_the_papers_objective_in_weights_and_widths():
     assert torch.allclose(net[0].weight, twin[0].weight, atol=1e-7)
 
 
-def test_augerino_starts_from_zero_without_nan():
+def test_augerino_starts_from_zero_without_nan_and_never_passes_half_a_turn():
     transform = rotation()
     learner = Augerino(small_net(), transform, LearnConfig.for_method("augerino"), "classification", 24)
     for step in range(3):
         assert math.isfinite(learner.train_step(X, Y, generator(step)))
     assert transform.eta.isfinite().all() and transform.eta.any()
-
-
-def test_augerino_never_turns_further_than_half_a_turn():
     transform = rotation(179.9)
     config = LearnConfig.for_method("augerino", eta_rate=0.5)
     learner = Augerino(small_net(), transform, config, "classification", 24)
@@ -114,14 +119,6 @@ def test_regression_descends_the_mean_squared_error():
     loss = Augerino(net, rotation(), config, "regression", 24)
     before = nn.functional.mse_loss(net(X), y).item()  # all widths zero: the orbit is the input itself
     assert loss.train_step(X, y, generator(0)) == pytest.approx(before, rel=1e-5)
-
-
-def test_frozen_layers_stay_frozen():
-    net = small_net()
-    net[0].requires_grad_(False)
-    before = net[0].weight.clone()
-    Plain(net, None, LearnConfig.for_method("plain"), "classification", 24).train_step(X, Y, generator(0))
-    assert torch.equal(net[0].weight, before)
 
 
 def test_fixup_scalars_learn_at_a_tenth_under_sgd():
@@ -146,9 +143,3 @@ def test_a_learner_comes_from_the_table(method):
         assert (learner.model.samples, learner.model.samples_eval) == (2, 5)
     else:
         assert method in ("plain", "data_augmented", "regularised")
-
-
-def test_a_method_that_needs_a_transformation_says_so():
-    with pytest.raises(InputError, match="method 'plain'"):
-        build(small_net(), None, LearnConfig.for_method("augerino"), "classification", 24)
-    assert Affine2d.kind == "image"

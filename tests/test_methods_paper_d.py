@@ -25,6 +25,7 @@ from augury.training.checkpoint import learned, restore_learned
 from augury.training.loop import fit
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.finite_groups import CyclicRotation
+from refusal import refused
 
 X = torch.rand(12, 1, 6, 6, generator=generator(1))
 Y = torch.arange(12) % 3
@@ -50,7 +51,7 @@ def quadrants(n=60):
     return Dataset(x[:n], y[:n], x[n:], y[n:])
 
 
-def test_random_views_are_elements_of_the_orbit_each_as_likely():
+def test_random_views_are_elements_of_the_orbit_each_as_likely_or_of_the_distribution():
     group = CyclicRotation(4)
     x = X[:1].expand(4000, -1, -1, -1)
     orbit = group.orbit(X[:1])[0]
@@ -59,9 +60,6 @@ def test_random_views_are_elements_of_the_orbit_each_as_likely():
         shares = (views[:, None] == orbit).flatten(2).all(-1).double().mean(0)
         expected = torch.tensor([0.0] * first + [1 / (4 - first)] * (4 - first), dtype=torch.float64)
         torch.testing.assert_close(shares, expected, atol=0.04, rtol=0)
-
-
-def test_random_views_of_a_distribution_are_its_own():
     rotation = Affine2d((6, 6), "rotation")
     rotation.set_widths({"rotation": 40})
     torch.testing.assert_close(random_views(rotation, X, generator(4)), rotation(X, 1, generator(4))[:, 0])
@@ -114,9 +112,18 @@ def test_a_given_nu_stays_and_an_automatic_one_follows_SI(monkeypatch):
     assert [*trace, learner.nu.item()] == pytest.approx(expected)
 
 
-def test_a_long_run_moves_nu_by_a_tenth_per_epoch():
+def test_nu_moves_by_a_tenth_in_long_runs_and_belongs_to_the_state():
     learner = Regularised(network(), CyclicRotation(4), config(epochs=300), "classification", 12)
     assert learner.gain.item() == pytest.approx(math.log(1.1))
+
+    def automatic():
+        return Regularised(network(), CyclicRotation(4), config(), "classification", 12)
+
+    learner, other = automatic(), automatic()
+    learner.end_epoch(BATCHES, 1, generator(0))
+    assert learner.nu.item() != NU_START == other.nu.item()
+    restore_learned(other, learned(learner))
+    assert other.nu.item() == learner.nu.item()
 
 
 def test_a_target_that_was_not_reached_is_said(monkeypatch):
@@ -161,11 +168,10 @@ def test_the_probe_is_the_mean_over_one_view_of_each_input():
 
 
 def test_a_distribution_needs_a_width_and_a_tied_network_a_group():
+    turn = Affine2d((6, 6), "rotation")
     for learner in (DataAugmented, Regularised):
-        with pytest.raises(
-            InputError, match=r"width above zero among rotation, or a finite group such as C4"
-        ):
-            learner(network(), Affine2d((6, 6), "rotation"), config(), "classification", 12)
+        says = "width above zero among rotation, or a finite group such as C4"
+        refused(says, learner, network(), turn, config(), "classification", 12)
     with pytest.raises(InputError, match="moves pixels exactly"):
         TiedLearner(network(), Affine2d((6, 6), "rotation"), config(), "classification", 12)
     with pytest.raises(InputError, match="si_target must be at least 0"):
@@ -187,14 +193,3 @@ def test_each_learns_in_the_loop(name):
     assert result.findings.widths["C4"].verdict == "given"
     assert result.findings.widths["C4"].value == pytest.approx(75)
     assert isinstance(learner.model, WeightTied) == (name == "tied")
-
-
-def test_nu_belongs_to_the_state_of_a_run():
-    def automatic():
-        return Regularised(network(), CyclicRotation(4), config(), "classification", 12)
-
-    learner, other = automatic(), automatic()
-    learner.end_epoch(BATCHES, 1, generator(0))
-    assert learner.nu.item() != NU_START == other.nu.item()
-    restore_learned(other, learned(learner))
-    assert other.nu.item() == learner.nu.item()

@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.core.scalars import ScalarBias, ScalarScale
 from augury.models.fixup import Branch, FixupBlock, FixupResNet, FixupWideResNet, WideFixupBlock
 from augury.models.layers import he_normal_, seeded
 from augury.models.small import CNN, MLP, PointNet, SignalCNN
+from refusal import refused
 
 FIXUP = [FixupResNet, FixupWideResNet]
 
@@ -28,13 +28,13 @@ def test_mlp_is_its_formula(name, activation):
 
 @pytest.mark.parametrize("sizes", [[], [3], [3, 0, 2]])
 def test_mlp_refuses_sizes_that_make_no_network(sizes):
-    with pytest.raises(InputError, match="sizes must name"):
-        MLP(sizes, generator(0))
+    refused("sizes must name", MLP, sizes, generator(0))
 
 
-def test_mlp_refuses_an_unknown_activation():
-    with pytest.raises(InputError, match="Did you mean 'tanh'"):
-        MLP([2, 2], generator(0), "tan")
+def test_bad_activations_and_small_inputs_are_refused():
+    refused("Did you mean 'tanh'", MLP, [2, 2], generator(0), "tan")
+    refused("at least 12 x 12 pixels; got 28 x 11", CNN, (1, 28, 11), 10, generator(0))
+    refused("at least 8 steps; got 3", SignalCNN, (100, 3), 10, generator(0))
 
 
 @pytest.mark.parametrize("layer", [nn.Linear, nn.Conv1d, nn.Conv2d])
@@ -111,16 +111,13 @@ def test_every_fixup_weight_has_a_gradient_after_three_steps(network):
     assert all(0 < size < 100 for size in sizes.values()), sizes
 
 
-def test_fixup_block_shortcut_halves_the_side_and_pads_channels():
+def test_shortcuts_of_fixup_blocks():
     block = FixupBlock(2, 5, 2)
     block.initialise(generator(0), 1)
     x = normal(1, 2, 7, 6).float().abs()
     z = block(x)
     assert torch.equal(z[:, :2], x[:, :, ::2, ::2])
     assert z.shape == (1, 5, 4, 3) and not z[:, 2:].any()
-
-
-def test_wide_block_keeps_its_input_where_the_shape_stays():
     block = WideFixupBlock(3, 3, 1)
     block.initialise(generator(0), 1)
     x = normal(1, 3, 5, 5).float()
@@ -130,18 +127,14 @@ def test_wide_block_keeps_its_input_where_the_shape_stays():
 
 @pytest.mark.parametrize(("network", "depth"), [(FixupResNet, 9), (FixupResNet, 2), (FixupWideResNet, 14)])
 def test_fixup_refuses_depths_that_do_not_divide(network, depth):
-    with pytest.raises(InputError, match="depth must be 6n"):
-        network(3, 10, generator(0), depth)
+    refused("depth must be 6n", network, 3, 10, generator(0), depth)
 
 
-def test_pointnet_does_not_know_the_order_of_points():
+def test_pointnet_knows_neither_order_nor_repetition_of_points():
     net, x = PointNet(4, generator(0)).double(), normal(3, 20, 3)
     order = torch.randperm(20, generator=generator(2))
     assert torch.equal(net(x[:, order]), net(x))
     assert not torch.allclose(net(x[:, :, [1, 2, 0]]), net(x))  # the order of x, y, z does matter
-
-
-def test_pointnet_is_moved_by_every_cloud_but_not_by_repeated_points():
     net, x = PointNet(4, generator(0)).double(), normal(3, 20, 3)
     torch.testing.assert_close(net(torch.cat([x, x[:, :5]], 1)), net(x))
     assert not torch.allclose(net(x[:, :10]), net(x))
@@ -156,10 +149,3 @@ def test_no_network_is_blind_to_shifts():
     image[..., 10:18, 10:18] = 1
     net = CNN((1, 64, 64), 3, generator(0)).double()
     assert not torch.allclose(net(image), net(image.roll(28, -1)), atol=1e-3)
-
-
-def test_families_refuse_inputs_that_are_too_small():
-    with pytest.raises(InputError, match="at least 12 x 12 pixels; got 28 x 11"):
-        CNN((1, 28, 11), 10, generator(0))
-    with pytest.raises(InputError, match="at least 8 steps; got 3"):
-        SignalCNN((100, 3), 10, generator(0))

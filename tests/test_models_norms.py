@@ -4,23 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.models.batchnorm import groups_for, swap_batchnorm
+from refusal import refused
 
 
 def convolutional():
     torch.manual_seed(0)
-    net = nn.Sequential(
-        nn.Conv2d(1, 12, 3),
-        nn.BatchNorm2d(12, eps=1e-3),
-        nn.ReLU(),
-        nn.Sequential(nn.Conv2d(12, 8, 3), nn.BatchNorm2d(8), nn.ReLU()),
-        nn.Flatten(),
-        nn.LazyLinear(16),
-        nn.BatchNorm1d(16),
-        nn.Linear(16, 3),
-    ).double()
+    inner = nn.Sequential(nn.Conv2d(12, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+    head = nn.Flatten(), nn.LazyLinear(16), nn.BatchNorm1d(16), nn.Linear(16, 3)
+    net = nn.Sequential(nn.Conv2d(1, 12, 3), nn.BatchNorm2d(12, eps=1e-3), nn.ReLU(), inner, *head).double()
     net(images())
     for norm in (net[1], net[3][1], net[6]):
         nn.init.normal_(norm.weight)
@@ -66,16 +59,9 @@ def test_output_is_that_of_the_groups_by_hand():
     torch.testing.assert_close(swapped(x), by_hand.view(5, 8))
 
 
-@pytest.mark.parametrize(
-    ("norm", "shape"),
-    [
-        (nn.BatchNorm1d, (2, 8, 5)),
-        (nn.BatchNorm2d, (2, 8, 5, 5)),
-        (nn.BatchNorm3d, (2, 8, 3, 3, 3)),
-        (nn.BatchNorm2d, (2, 1, 5, 5)),
-    ],
-)
-def test_every_dimension_is_exchanged(norm, shape):
+@pytest.mark.parametrize("shape", [(2, 8, 5), (2, 8, 5, 5), (2, 8, 3, 3, 3), (2, 1, 5, 5)])
+def test_every_dimension_is_exchanged(shape):
+    norm = {3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}[len(shape)]
     swapped = swap_batchnorm(norm(shape[1]))
     assert isinstance(swapped, nn.GroupNorm)
     assert swapped(torch.randn(shape, generator=generator(0))).std() > 0.5
@@ -88,25 +74,12 @@ def test_groups_divide_the_channels(channels, groups):
     assert groups_for(channels) == groups
 
 
-def test_a_layer_that_stands_twice_still_does():
-    norm = nn.BatchNorm1d(8)
-    net = nn.Sequential(nn.Linear(8, 8), norm, nn.Linear(8, 8), norm)
+def test_places_modes_frozen_parameters_and_other_norms_are_kept():
+    norm = nn.BatchNorm1d(8).eval().requires_grad_(False)
+    net = nn.Sequential(nn.LayerNorm(8), norm, nn.InstanceNorm1d(8), norm)
     swapped = swap_batchnorm(net)
-    assert swapped[1] is swapped[3] and isinstance(swapped[1], nn.GroupNorm)
-
-
-def test_frozen_parameters_and_mode_are_kept():
-    norm = nn.BatchNorm2d(8).eval().requires_grad_(False)
-    swapped = swap_batchnorm(nn.Sequential(norm))
-    assert not swapped[0].training and not any(p.requires_grad for p in swapped.parameters())
-
-
-def test_a_model_without_batchnorm_is_copied_as_it_is():
-    net = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2), nn.InstanceNorm1d(2))
-    swapped = swap_batchnorm(net)
-    assert [type(m) for m in swapped] == [type(m) for m in net] and swapped is not net
-
-
-def test_a_norm_that_cannot_be_exchanged_is_named():
-    with pytest.raises(InputError, match=r"0\.1 normalises a single feature"):
-        swap_batchnorm(nn.Sequential(nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1))))
+    assert swapped[1] is swapped[3] and swapped is not net and not swapped[1].training
+    assert [type(m) for m in swapped] == [nn.LayerNorm, nn.GroupNorm, nn.InstanceNorm1d, nn.GroupNorm]
+    assert not any(p.requires_grad for p in swapped[1].parameters())
+    alone = nn.Sequential(nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1)))
+    refused(r"0\.1 normalises a single feature", swap_batchnorm, alone)

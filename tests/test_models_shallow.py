@@ -13,6 +13,8 @@ from augury.models.shallow import Relu, Rff, Shallow, ShallowOrbit, moved_filter
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.color import Color
 from augury.transforms.finite_groups import Flip
+from reference.differences import central_difference
+from refusal import refused
 
 IMAGE = (1, 12, 12)
 NETS = {"rff": Rff, "relu": Relu}
@@ -32,7 +34,7 @@ def turned(degrees: float = 180.0, sampling: str = "independent", size=(12, 12))
     return transform
 
 
-def test_prior_covariance_of_many_fourier_features_is_the_rbf_kernel():
+def test_prior_covariance_of_many_fourier_features_and_their_outputs_is_the_rbf_kernel():
     x = 0.8 * torch.randn(6, 4, generator=generator(2), dtype=torch.float64)
     sigma, alpha = 0.7, 1.5
     kernel = alpha**2 * torch.exp(-(sigma**2) * torch.cdist(x, x).square() / 2)
@@ -42,9 +44,6 @@ def test_prior_covariance_of_many_fourier_features_is_the_rbf_kernel():
         errors.append(float((phi @ phi.mT - kernel).abs().max()))
     assert errors[1] < 0.04  # four standard errors alpha^2 / sqrt(units)
     assert errors[1] < errors[0] / 3
-
-
-def test_outputs_under_the_prior_have_the_kernel_as_covariance():
     net, x = made("rff", (4,), units=4000, sigma=0.5, alpha=2.0), inputs(3, (4,))
     W = torch.randn(4000, 4000, generator=generator(3), dtype=torch.float64)
     f = net.features(x) @ W
@@ -131,15 +130,11 @@ def test_gradient_of_the_mean_features_in_eta(side):
     orbit, x = ShallowOrbit(made("rff", units=4), transform, side=side), blobs(3, 12)
     eps = transform.noise(1, 3, generator(0)).double()
 
-    def at(eta: Tensor) -> Tensor:
-        with torch.no_grad():
-            transform.eta.copy_(eta)
+    def value() -> Tensor:
         return orbit.mean_features(x, eps).sum()
 
-    eta, h = transform.eta.detach().clone(), 1e-6
-    (exact,) = torch.autograd.grad(at(eta), transform.eta)
-    numeric = (at(eta + h) - at(eta - h)).detach() / (2 * h)
-    torch.testing.assert_close(exact[0], numeric, rtol=1e-5, atol=1e-8)
+    (exact,) = torch.autograd.grad(value(), transform.eta)
+    torch.testing.assert_close(exact, central_difference(value, transform.eta), rtol=1e-5, atol=1e-8)
 
 
 def test_the_cheaper_side_is_chosen_from_the_sizes():
@@ -182,17 +177,13 @@ def test_equally_spaced_and_stratified_noise():
     assert (((stratified + 1) * 4).floor().sort(dim=1).values[..., 0] == torch.arange(8)).all()
 
 
-def test_own_noise_cannot_move_shared_filters():
+def test_shared_filters_take_shared_noise_and_affine_transformations_only():
     orbit = ShallowOrbit(made("rff"), turned())
     with pytest.raises(InputError, match=r"must be \[1, S, K\]; got \[5, 2, 1\]"):
         orbit.mean_features(inputs(), orbit.transform.noise(5, 2, generator(0)).double(), "weight")
-
-
-def test_colours_cannot_act_on_the_weights():
     with pytest.raises(InputError, match=r"only affine transformations.*got Color.*side='input'"):
         ShallowOrbit(made("rff"), Color(["brightness"]), side="weight")
-    with pytest.raises(InputError, match="Did you mean 'weight'"):
-        ShallowOrbit(made("rff"), turned(), side="weights")
+    refused("Did you mean 'weight'", ShallowOrbit, made("rff"), turned(), side="weights")
 
 
 def test_moved_filters_at_zero_width_are_the_filters():
@@ -202,16 +193,8 @@ def test_moved_filters_at_zero_width_are_the_filters():
     assert torch.equal(bias, net.bias.expand(2, -1))
 
 
-BAD = {
-    "zero features": (lambda: made("rff", units=0), "at least one feature; got units = 0"),
-    "alpha": (lambda: made("relu", alpha=0.0), "alpha must be above 0"),
-    "blur": (lambda: made("relu", blur=-1.0), "blur not below"),
-    "sigma": (lambda: made("rff", sigma=0.0), "sigma must be above 0"),
-}
-
-
-@pytest.mark.parametrize("what", sorted(BAD))
-def test_bad_sizes(what):
-    attempt, message = BAD[what]
-    with pytest.raises(InputError, match=message):
-        attempt()
+def test_bad_sizes():
+    refused("at least one feature; got units = 0", made, "rff", units=0)
+    refused("alpha must be above 0", made, "relu", alpha=0.0)
+    refused("blur not below", made, "relu", blur=-1.0)
+    refused("sigma must be above 0", made, "rff", sigma=0.0)

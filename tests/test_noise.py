@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.base import grid, independent, stratified
+from refusal import refused
 
 
 @pytest.mark.parametrize("draw", [independent, stratified])
@@ -27,16 +27,12 @@ def test_stratified_draws_visit_every_cell_once_and_independent_ones_do_not():
     assert not torch.equal(cells(independent(50, S, 3, generator(0))), every)
 
 
-def test_stratified_dimensions_are_not_tied_together():
+def test_stratified_dimensions_are_not_tied_together_and_averages_vary_less():
     eps = stratified(500, 8, 2, generator(0))
     assert torch.corrcoef(eps.flatten(0, 1).T)[0, 1].abs() < 0.08
-
-
-def test_stratified_averages_vary_less():
     f = lambda eps: torch.cos(2 * eps[..., 0] + 0.3).mean(1)  # noqa: E731
-    assert (
-        f(stratified(500, 16, 1, generator(0))).var() < 0.02 * f(independent(500, 16, 1, generator(0))).var()
-    )
+    few, many = (f(draw(500, 16, 1, generator(0))).var() for draw in (stratified, independent))
+    assert few < 0.02 * many
 
 
 def test_grid_is_the_equally_spaced_cube():
@@ -49,5 +45,4 @@ def test_grid_is_the_equally_spaced_cube():
 
 @pytest.mark.parametrize(("S", "K", "near"), [(20, 2, "16 or 25"), (2, 2, "1 or 4"), (65, 6, "64 or 729")])
 def test_a_grid_of_another_size_is_refused_with_the_sizes_that_fit(S, K, near):
-    with pytest.raises(InputError, match=f"S = {near}"):
-        grid(S, K)
+    refused(f"S = {near}", grid, S, K)

@@ -10,7 +10,7 @@ import pytest
 
 import papers.reproduce as frame
 import papers_doubles as doubles
-from augury.core.errors import InputError, RunError
+from augury.core.errors import RunError
 from pages import ROOT
 from papers.catalog import PAPERS, Paper
 from papers.figures import GAP, colours, fields, legend, mosaic, panels, save, side_by_side
@@ -18,6 +18,7 @@ from papers.grid import Failure, run_grid
 from papers.markdown import grouped, mean_se, spread, table
 from papers.reproduce import Request, reproduce
 from papers.results import Cell, append, narrowed, read
+from refusal import refused
 
 RESULTS = ROOT / "docs" / "results"
 
@@ -40,8 +41,7 @@ def test_filters_keep_the_cells_that_pass_all():
         ("method=lilla", "method must be one of lila, plain; got 'lilla'"),
         ("lila", "name=value"),
     ):
-        with pytest.raises(InputError, match=says):
-            narrowed(cells, [text])
+        refused(says, narrowed, cells, [text])
 
 
 def test_results_come_back_the_later_wins_and_a_line_cut_short_costs_its_own_cell_only(tmp_path):
@@ -134,8 +134,7 @@ def test_the_table_has_seeds_together_and_a_section_for_each_scale(a_paper, tmp_
 
 
 def test_results_of_other_settings_are_left_out_and_no_results_are_an_error(a_paper, tmp_path):
-    with pytest.raises(InputError, match="no results of lila one"):
-        reproduce(Request("lila", "one", out=tmp_path, write_only=True))
+    refused("no results of lila one", reproduce, Request("lila", "one", out=tmp_path, write_only=True))
     append(tmp_path / "lila_one_small.jsonl", doubles.result(doubles.cell(seed=0, scale="small", rate=3)))
     found = reproduce(Request("lila", "one", seeds=1, out=tmp_path))
     assert found.ran == 2 and found.text.count("row lila 0") == 1
@@ -146,8 +145,7 @@ def test_if_every_cell_fails_the_first_reason_is_given(a_paper, tmp_path):
         raise RunError("no such data")
 
     a_paper(one=doubles.an_item(fails))
-    with pytest.raises(RunError, match="no such data"):
-        reproduce(Request("lila", "one", out=tmp_path))
+    refused("no such data", reproduce, Request("lila", "one", out=tmp_path), error=RunError)
 
 
 @pytest.mark.parametrize(
@@ -163,19 +161,14 @@ def test_if_every_cell_fails_the_first_reason_is_given(a_paper, tmp_path):
     ids=str,
 )
 def test_a_request_that_does_not_fit_is_refused(given, says):
-    with pytest.raises(InputError, match=says):
-        Request(**{"paper": "lila", "item": "recovery", **given})
+    refused(says, Request, **{"paper": "lila", "item": "recovery", **given})
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("papers.catalog.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"matplotlib must be installed.*pip install -e '\.\[papers\]'"):
-        Request("lila", "recovery")
-
-
-def test_quick_results_stay_out_of_the_documentation():
+def test_quick_results_stay_out_of_the_documentation_and_matplotlib_is_asked_for(monkeypatch):
     assert Request("lila", "recovery", "quick").folder == frame.SCRATCH
     assert Request("lila", "recovery", "small").folder == frame.DOCS
+    monkeypatch.setattr("papers.catalog.find_spec", lambda name: None)
+    refused(r"matplotlib must be installed.*pip install -e '\.\[papers\]'", Request, "lila", "recovery")
 
 
 WRITTEN = [(p, i) for p, paper in PAPERS.items() for i in paper.items if (RESULTS / f"{p}_{i}.md").is_file()]
@@ -194,15 +187,12 @@ def test_the_committed_tables_are_those_of_the_committed_results(paper, item, tm
     assert all((RESULTS / path.name).is_file() for path in found.figures)
 
 
-def test_mean_and_standard_error_over_seeds():
+def test_mean_and_standard_error_over_seeds_tables_and_groups():
     values = [0.91, 0.94, 0.96]
     mean, error = mean_se([*values, None])
     assert mean == pytest.approx(np.mean(values)) and error == pytest.approx(np.std(values, ddof=1) / 3**0.5)
     assert spread([0.91, 0.94, 0.96], 2, 100) == "93.67 ± 1.45"
     assert spread([0.5], 1) == "0.5" and spread([None]) == "-" and mean_se([]) is None
-
-
-def test_tables_and_groups():
     assert table(["a", "b"], [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
     groups = grouped(
         [doubles.result(c) for c in doubles.grid("quick", range(2))], lambda cell: (cell.method,)
@@ -220,11 +210,8 @@ def test_pictures_in_their_colours():
     rgb = colours(np.array([[[127, 0, 0], [0, 0, -127]]]), 127)
     assert rgb.tolist() == [[[1.0, 0.5, 0.5], [0.5, 0.5, 0.0]]]
     row = side_by_side([grey, signed])
-    assert (
-        row.shape == (2, 4 + GAP, 3)
-        and (row[:, 2 : 2 + GAP] == 1).all()
-        and (row[:, 2 + GAP :] == signed).all()
-    )
+    assert row.shape == (2, 4 + GAP, 3)
+    assert (row[:, 2 : 2 + GAP] == 1).all() and (row[:, 2 + GAP :] == signed).all()
 
 
 def test_figures_show_their_words_and_repeat_to_the_byte(tmp_path):

@@ -6,19 +6,11 @@ import pytest
 import torch
 from torch.func import functional_call, grad
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
-from papers.genuine.flow import (
-    displacement_moment,
-    error_of,
-    follow,
-    linear_solution,
-    network,
-    runge_kutta,
-    sharpness,
-    trace,
-)
+from papers.genuine import flow
+from papers.genuine.flow import displacement_moment, error_of, follow, network
+from refusal import refused
 
 X = torch.rand(5, 1, 6, 6, generator=generator(1), dtype=torch.float64)
 GROUPS = [CyclicRotation(4), Translations(3), Flip("x")]
@@ -66,7 +58,7 @@ def test_the_flow_of_a_linear_map_is_its_closed_form_and_no_singular_value_grows
     net, theta = begun()
     M = displacement_moment(X, group)
     moments = list(follow("flow", error_of(net, X, group), theta, 60, 0.1))
-    expected = linear_solution(theta["1.weight"], M, [m.t for m in moments])
+    expected = flow.linear_solution(theta["1.weight"], M, [m.t for m in moments])
     there = torch.stack([m.theta["1.weight"] for m in moments])
     torch.testing.assert_close(there, expected, rtol=0, atol=1e-7)
     assert (there[-1] - there[0]).norm() > 0.1 * there[0].norm()  # it has gone somewhere
@@ -80,7 +72,7 @@ def test_the_flow_ends_on_the_kernel_of_M():
     M = displacement_moment(X, CyclicRotation(4))
     values, vectors = torch.linalg.eigh(M)
     kernel = vectors[:, values < 1e-12]
-    (end,) = linear_solution(theta["1.weight"], M, [1e6])
+    (end,) = flow.linear_solution(theta["1.weight"], M, [1e6])
     torch.testing.assert_close(end, theta["1.weight"] @ kernel @ kernel.T, rtol=0, atol=1e-9)
     assert error_of(net, X, CyclicRotation(4))({"1.weight": end}) < 1e-20
 
@@ -89,7 +81,7 @@ def test_one_step_of_the_flow_has_an_error_of_order_five():
     slope = {"w": torch.tensor([[2.0]], dtype=torch.float64)}
     errors = []
     for h in (0.2, 0.1):
-        there = runge_kutta(lambda theta: {"w": 2 * theta["w"]}, slope, h)["w"].item()
+        there = flow.runge_kutta(lambda theta: {"w": 2 * theta["w"]}, slope, h)["w"].item()
         errors.append(abs(there - 2 * torch.exp(torch.tensor(-2 * h, dtype=torch.float64)).item()))
     assert 28 < errors[0] / errors[1] < 36
 
@@ -97,7 +89,7 @@ def test_one_step_of_the_flow_has_an_error_of_order_five():
 def test_sharpness_is_the_largest_eigenvalue_of_the_hessian():
     net, theta = begun()
     M = displacement_moment(X, CyclicRotation(4))
-    found = sharpness(error_of(net, X, CyclicRotation(4)), theta, iterations=300)
+    found = flow.sharpness(error_of(net, X, CyclicRotation(4)), theta, iterations=300)
     assert found == pytest.approx(2 * torch.linalg.eigvalsh(M)[-1].item(), rel=1e-6)
 
 
@@ -118,7 +110,7 @@ def test_two_layers_can_raise_sigma_max_under_the_flow_but_not_the_frobenius_nor
     theta = {key: p.detach() for key, p in net.named_parameters()}
     slope = grad(error_of(net, x.double(), Flip("x")))(theta)["1.weight"]
     torch.testing.assert_close(-slope, 1.6 * torch.tensor([[1.0, -1.0], [2.0, -2.0]], dtype=torch.float64))
-    found = trace("pair", "flow", x, Flip("x"), 1, 0, 100, 0.25)
+    found = flow.trace("pair", "flow", x, Flip("x"), 1, 0, 100, 0.25)
     first = found["sigma"]["1.weight"]
     assert first[0] == 1 and first[-1] > 1.05 and found["LI"][-1] < 1e-9 and found["rises"] == 0
     for lengths in found["length"].values():
@@ -145,18 +137,16 @@ def test_adam_takes_its_own_steps():
 
 
 def test_what_is_noted_are_singular_values_and_the_jacobian():
-    found = trace("linear", "flow", X, CyclicRotation(4), 4, 0, 6, 0.25)
+    found = flow.trace("linear", "flow", X, CyclicRotation(4), 4, 0, 6, 0.25)
     W = network("linear", 36, 4, 0).state_dict()["1.weight"]
     assert found["sigma"]["1.weight"][0] == pytest.approx(sigma(W)[0].item())
     assert found["length"]["1.weight"][0] == pytest.approx(W.norm().item())
     assert found["jacobian"] == pytest.approx(found["sigma"]["1.weight"])  # J = W at every input
     assert found["from_closed_form"] < 1e-5 and len(found["t"]) == len(found["LI"]) == 7
-    assert "from_closed_form" not in trace("linear", "adam", X, CyclicRotation(4), 4, 0, 2, 1e-3)
+    assert "from_closed_form" not in flow.trace("linear", "adam", X, CyclicRotation(4), 4, 0, 2, 1e-3)
 
 
 def test_names_that_are_not_known():
-    with pytest.raises(InputError, match="Did you mean 'deep_linear'"):
-        network("deep_liner", 4, 2, 0)
+    refused("Did you mean 'deep_linear'", network, "deep_liner", 4, 2, 0)
     net, theta = begun()
-    with pytest.raises(InputError, match="Did you mean 'flow'"):
-        list(follow("flwo", error_of(net, X, CyclicRotation(4)), theta, 1, 0.1))
+    refused("Did you mean 'flow'", list, follow("flwo", error_of(net, X, CyclicRotation(4)), theta, 1, 0.1))

@@ -63,16 +63,16 @@ def test_models_that_are_compared_by_the_bound_share_one_prior_unless_asked_for_
     assert not any("delta_steps" in c.settings for c in best)
 
 
-@pytest.mark.parametrize(
-    ("item", "whose"),
-    [
-        ("table1", "table4"),
-        ("figure2", "table4"),
-        ("table7", "table2"),
-        ("figure4", "table2"),
-        ("figure6", "table3"),
-    ],
-)
+SHARED = {
+    "table1": "table4",
+    "figure2": "table4",
+    "table7": "table2",
+    "figure4": "table2",
+    "figure6": "table3",
+}
+
+
+@pytest.mark.parametrize(("item", "whose"), SHARED.items())
 def test_items_share_their_runs(item, whose):
     for scale in SCALES:
         keys = {c.key for c in ITEMS[whose].grid(scale, [0])}
@@ -217,47 +217,3 @@ class TestBanks:
         assert ("rotation", "scaled") not in kept and not any(
             drawn(c) for c in cells if c.seed or c.model == "rff"
         )
-
-
-SHOWS = {
-    "figure1": [
-        "| rotated | fixed 45 deg | 45.0 (planted 180) |",
-        "| partially_rotated | learned from 5 deg |",
-    ],
-    "table4": ["| fixed 175 deg | ours |", "-0.43 | -0.42 | -0.26", "starts up to 90 deg"],
-    "table1": ["| learned from 5 deg | ours |", "they "],
-    "figure2": ["| learned from 5 deg |"],
-    "figure5": ["| maximum likelihood |", "Reaches 160 degrees: variational bound: 0 of 1 runs"],
-    "table2": ["| SGPR | ours |", "91.19", "| rotated | + affine | **", "The affine model is best"],
-    "table7": ["| no invariance | ours |", "| ELBO, scaled |"],
-    "figure4": ["Pictures of units", "| rotated | + affine |"],
-    "figure3": ["degrees after 2 epochs (the paper: 179; planted 180)"],
-}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("results")
-
-
-@pytest.mark.parametrize("item", SHOWS)
-def test_items_run_and_write_ours_beside_the_papers(item, folder, capsys):
-    doubles.quick(
-        capsys, folder, "invariant_weights", item, SHOWS[item], figures=item not in ("table2", "table7")
-    )
-
-
-def test_items_share_what_they_can(folder, capsys):
-    doubles.quick(capsys, folder, "invariant_weights", "table1", figures=True)
-    assert doubles.quick(capsys, folder, "invariant_weights", "figure2", figures=True)["ran"] == 0
-
-
-def test_figure_3_shows_its_filters_over_training(folder, capsys):
-    doubles.quick(capsys, folder, "invariant_weights", "figure3", figures=True)
-    (line,) = (folder / "invariant_weights_figure3_quick.jsonl").read_text().splitlines()
-    extra = json.loads(line)["extra"]
-    shapes = {name: unpack(packed).shape for name, packed in extra["banks"].items()}
-    assert extra["bank_epochs"] == [0, 1, 2]
-    assert shapes == {"sampled": (3, 2, 7, 1, 28, 28), "equal": (3, 2, 7, 1, 28, 28)}
-    text = (folder / "invariant_weights_figure3_quick_equal.svg").read_text()
-    assert ">epoch 2</text>" in text and ">b7</text>" in text

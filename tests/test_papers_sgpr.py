@@ -62,12 +62,9 @@ def test_training_raises_the_bound_and_finds_the_classes():
     assert (fit.predictions.argmax(1) == y[60:]).float().mean() > 0.75
 
 
-def test_the_length_scale_starts_at_the_distance_between_inputs():
+def test_the_length_scale_starts_at_the_distance_between_inputs_and_the_extra_is_named(monkeypatch):
     assert typical_distance(torch.tensor([[0.0], [3.0], [7.0]])) == 4.0
     assert typical_distance(torch.zeros(5, 2)) == 1.0
-
-
-def test_without_gpytorch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gpytorch", None)
     x, y = problem()
     with pytest.raises(InputError, match=r"gpytorch must be installed.*pip install -e '\.\[papers\]'"):

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.points3d import Rotation3d, rotation_matrices
+from refusal import refused
 
 
 def cross(v):
@@ -42,7 +42,7 @@ def test_a_quarter_turn_about_each_axis(axis, start, end):
     assert torch.allclose(view[0, 0, 0], eye[end], atol=1e-12)
 
 
-def test_scale_is_isotropic_and_rotations_keep_distances():
+def test_scale_is_isotropic_rotations_keep_distances_and_mistakes_are_named():
     x = torch.randn(2, 9, 3, generator=generator(0), dtype=torch.float64)
     transform = Rotation3d(["rotation_x", "rotation_y", "rotation_z", "scale"]).double()
     transform.set_widths({"rotation_x": 60, "rotation_y": 170, "rotation_z": 20, "scale": 2})
@@ -52,10 +52,5 @@ def test_scale_is_isotropic_and_rotations_keep_distances():
     assert ratio.min() >= 0.5
     assert ratio.max() <= 2
     assert transform.specs[0].upper == math.pi
-
-
-def test_mistakes_are_told():
-    with pytest.raises(InputError, match="acts on point clouds"):
-        Rotation3d()(torch.zeros(2, 5, 4), 2, generator(0))
-    with pytest.raises(InputError, match="Did you mean 'rotation_z'"):
-        Rotation3d(["rotation_zz"])
+    refused("acts on point clouds", Rotation3d(), torch.zeros(2, 5, 4), 2, generator(0))
+    refused("Did you mean 'rotation_z'", Rotation3d, ["rotation_zz"])

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import pytest
 
-from augury.core.errors import AuguryError, InputError
+from augury.core.errors import AuguryError
 from augury.export.policy import Policy
 from augury.export.targets import TARGETS
 from augury.records.record import OneOf, Range, Record, loads
 from augury.report.page import render
 from augury.training.run_folder import read_run
 from export_doubles import COLORS, FINITE, GEOMETRY, policy
+from refusal import refused
 from report_doubles import adapted_folder, audit_folder, learned_run
 
 
@@ -63,8 +64,7 @@ def test_a_record_comes_back_with_its_types():
     ids=str,
 )
 def test_what_an_annotation_does_not_allow_is_refused(values, says):
-    with pytest.raises(InputError, match=says):
-        Outer.from_json(values)
+    refused(says, Outer.from_json, values)
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -1e999}', "{"])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from augury.records.exhibits import Gallery
-from augury.records.results import AUDIT_VERDICTS, Adaptation, Bound, Trial
+from augury.records.results import AUDIT_VERDICTS, Bound
 from augury.report.compared import as_object, remarks, tables
 from augury.report.page import render
 from augury.training.run_folder import read_run
@@ -16,7 +16,7 @@ from test_report_page import page, parsed
 def test_an_audit_has_verdict_curves_floor_worst_cases_and_spectrum(tmp_path):
     html = page(audit_folder(tmp_path / "a"))
     tree = parsed(html)
-    for words in (
+    for words in [
         "The model is sensitive to",
         "Because.",
         "Do this.",
@@ -24,15 +24,12 @@ def test_an_audit_has_verdict_curves_floor_worst_cases_and_spectrum(tmp_path):
         "limit",
         "Worst cases",
         "Spectrum",
-    ):
+    ]:
         assert words in tree.text
     labels = [value for name, value in tree.attributes if name == "aria-label"]
     curve = next(label for label in labels if label.startswith("Saliency similarity"))
-    assert (
-        "By strength (°)" in curve
-        and "the model: 0.8 to 0.2" in curve
-        and "noise floor: 0.97 to 0.97" in curve
-    )
+    for words in ("By strength (°)", "the model: 0.8 to 0.2", "noise floor: 0.97 to 0.97"):
+        assert words in curve
     assert "input 7, class 0: saliency of the view" in labels
     assert "at 135.0°, <script>" in tree.text and "2.weight" in tree.text and "4.2" in tree.text
     assert "augury audit runs/a digits -g rotation" in tree.text
@@ -45,19 +42,16 @@ def test_every_verdict_has_a_sentence(tmp_path, verdict):
     assert verdict in text and NASTY in text.split("Because")[0]
 
 
-@pytest.mark.parametrize(
-    ("gallery", "says"),
-    [
-        (None, "Such inputs are not drawn."),
-        (Gallery(2, 2, "dots", strokes=[[[[1, 2]]] * 2] * 2), "Saliency maps of such inputs are not drawn."),
-        (
-            Gallery(2, 4, "line", strokes=[[[[1, 2, 3, 4]]] * 4] * 2),
-            "an invariant model shows the same map twice",
-        ),
-    ],
-)
-def test_worst_cases_are_drawn_or_said_not_to_be(tmp_path, gallery, says):
-    assert says in parsed(page(audit_folder(tmp_path / "a", gallery))).text
+DRAWN = {
+    "Such inputs are not drawn.": None,
+    "Saliency maps of such inputs are not drawn.": Gallery(2, 2, "dots", strokes=[[[[1, 2]]] * 2] * 2),
+    "an invariant model shows the same map twice": Gallery(2, 4, "line", strokes=[[[[1, 2, 3, 4]]] * 4] * 2),
+}
+
+
+@pytest.mark.parametrize("says", DRAWN)
+def test_worst_cases_are_drawn_or_said_not_to_be(tmp_path, says):
+    assert says in parsed(page(audit_folder(tmp_path / "a", DRAWN[says]))).text
 
 
 def test_an_audit_of_one_strength_has_no_line_but_a_point(tmp_path):
@@ -67,14 +61,14 @@ def test_an_audit_of_one_strength_has_no_line_but_a_point(tmp_path):
 
 def test_an_adaptation_shows_descriptor_trials_and_bound(tmp_path):
     text = parsed(page(adapted_folder(tmp_path / "a"))).text
-    for words in (
+    for words in [
         "This task:",
         "rotation 1.00",
         "91.0 %",
         "5 descriptors tried",
         "at most 0.9",
         "complexity of the head",
-    ):
+    ]:
         assert words in text
     assert "vacuous" not in text and "With probability 95 %" in text and "training examples 100" in text
     big = Bound.of(0.1, 10.0, 15.0, 100, 9, 0.05).to_json()
@@ -83,31 +77,17 @@ def test_an_adaptation_shows_descriptor_trials_and_bound(tmp_path):
     assert "plain readout" in plain and "Descriptors tried" not in plain
 
 
-def test_the_record_of_an_adaptation_is_what_the_page_takes(tmp_path):
-    record = Adaptation(
-        {"rotation": 0.8}, 0.5, Bound.of(0.1, 1.0, 2.0, 100, 5, 0.05), 1.0, score_name="R^2",
-        trials=(Trial({"rotation": 0.0}, -3.0), Trial({"rotation": 0.8}, -1.0)), words="invariant to rotation",
-    )  # fmt: skip
-    put(tmp_path / "a" / "adaptation.json", record.to_json())
-    text = parsed(page(tmp_path / "a")).text
-    assert "invariant to rotation" in text and "0.5" in text and "R^2" in text
-
-
 @pytest.fixture
 def several(tmp_path):
     one, two = learned_run(tmp_path / "one"), learned_run(tmp_path / "two", test_accuracy=0.5)
-    return [
-        read_run(one),
-        read_run(two),
-        read_run(audit_folder(tmp_path / "three")),
-        read_run(adapted_folder(tmp_path / "four")),
-    ]
+    others = audit_folder(tmp_path / "three"), adapted_folder(tmp_path / "four")
+    return [read_run(folder) for folder in (one, two, *others)]
 
 
-def test_several_stand_side_by_side(several):
+def test_several_are_side_by_side_with_a_column_for_each_and_a_row_for_each_figure(several):
     html = render(several)
     tree = parsed(html)
-    for words in (
+    for words in [
         "4 runs",
         "What was learned",
         "Audits",
@@ -115,16 +95,13 @@ def test_several_stand_side_by_side(several):
         "86.7 %",
         "50.0 %",
         "±88.4° (invariant, planted ±90.0°)",
-    ):
+    ]:
         assert words in tree.text
     labels = [value for name, value in tree.attributes if name == "aria-label"]
     assert any(
         label.startswith("rotation. By epoch") and "one:" in label and "two:" in label for label in labels
     )
     assert "<script>alert" not in html and tree.tags.count("script") == 1
-
-
-def test_tables_have_a_column_for_each_and_a_row_for_each_figure(several):
     learned, audits, adapted = tables(several)
     assert learned[1] == ["", "one", "two"] and audits[1] == ["", "three"] and adapted[1] == ["", "four"]
     body = {row[0]: row[1:] for row in learned[2]}

@@ -5,8 +5,8 @@ import builtins
 import pytest
 
 import augury
-from augury.core.errors import InputError
 from augury.training.progress import Progress, TensorBoard, together
+from refusal import refused
 from training_doubles import coordinates
 
 QUICK = {"model": "toy_mlp", "epochs": 2, "batch": 12, "samples": 2, "samples_eval": 2}
@@ -48,40 +48,20 @@ def test_every_callback_hears_everything_in_order():
     heard = {name: [note[1:] for note in notes if note[0] == name] for name in "ab"}
     assert heard["a"] == heard["b"]
     assert heard["a"][0] == ("start", "lila", 2, 2, {"rotation": "deg"})
-    assert heard["a"][1:] == [
-        *[
-            ("step", 1, 1),
-            ("step", 1, 2),
-            ("epoch", 1),
-            ("step", 2, 1),
-            ("step", 2, 2),
-            ("epoch", 2),
-            ("stop",),
-        ]
-    ]
+    epochs = [[("step", k, 1), ("step", k, 2), ("epoch", k)] for k in (1, 2)]
+    assert heard["a"][1:] == [*epochs[0], *epochs[1], ("stop",)]
     assert [note[0] for note in notes[:2]] == ["a", "b"]
 
 
-def test_one_callback_needs_no_list():
-    notes = []
-    augury.learn(coordinates(24), callbacks=Notes(notes, "a"), **QUICK)
-    assert notes[-1] == ("a", "stop")
-
-
-def test_all_are_stopped_even_if_one_fails():
+def test_all_are_stopped_even_if_one_fails_and_something_else_is_refused():
     class Fails(Progress):
         def stop(self):
             raise RuntimeError("no")
 
     notes = []
-    with pytest.raises(RuntimeError, match="no"):
-        together([Notes(notes, "a"), Fails(), Notes(notes, "b")]).stop()
+    refused("no", together([Notes(notes, "a"), Fails(), Notes(notes, "b")]).stop, error=RuntimeError)
     assert notes == [("a", "stop"), ("b", "stop")]
-
-
-def test_something_else_is_refused_with_the_way_out():
-    with pytest.raises(InputError, match=r"class Mine\(augury.Progress\)"):
-        together([print])
+    refused(r"class Mine\(augury.Progress\)", together, [print])
 
 
 def test_tensorboard_gets_every_curve():
@@ -96,25 +76,18 @@ def test_tensorboard_gets_every_curve():
     assert widths == [row["widths"]["rotation"] for row in learned.metrics]
 
 
-def test_the_files_can_be_read_back_by_tensorboard(tmp_path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    learned = augury.learn(coordinates(24), callbacks=[augury.TensorBoard(tmp_path)], **QUICK)
-    events = EventAccumulator(str(tmp_path)).Reload()
-    losses = [event.value for event in events.Scalars("loss")]
-    assert losses == pytest.approx([row["loss"] for row in learned.metrics])
-    assert "width/rotation (deg)" in events.Tags()["scalars"]
-
-
-def test_the_baseline_has_curves_of_its_own(tmp_path):
+def test_tensorboard_reads_the_curves_back_and_the_baseline_has_its_own(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     notes, recorder = [], Recorder()
     watchers = [Notes(notes, "a"), augury.TensorBoard(tmp_path), TensorBoard("unused", recorder)]
     learned = augury.learn(coordinates(24), callbacks=watchers, baseline=True, **QUICK)
     assert [note[-1] for note in notes].count("stop") == 2
-    losses = [event.value for event in EventAccumulator(str(tmp_path / "baseline")).Reload().Scalars("loss")]
-    assert losses == pytest.approx([row["loss"] for row in learned.baseline.metrics])
+    for run, folder in ((learned, tmp_path), (learned.baseline, tmp_path / "baseline")):
+        events = EventAccumulator(str(folder)).Reload()
+        losses = [event.value for event in events.Scalars("loss")]
+        assert losses == pytest.approx([row["loss"] for row in run.metrics])
+        assert ("width/rotation (deg)" in events.Tags()["scalars"]) is (run is learned)
     assert [at for tag, at, _ in recorder.scalars if tag == "loss"] == [1, 2]
 
 
@@ -127,5 +100,4 @@ def test_without_tensorboard_the_error_says_how_to_get_it(monkeypatch, tmp_path)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", no_tensorboard)
-    with pytest.raises(InputError, match=r"pip install 'augury\[tensorboard\]'"):
-        TensorBoard(tmp_path)
+    refused(r"pip install 'augury\[tensorboard\]'", TensorBoard, tmp_path)

@@ -9,18 +9,16 @@ from pathlib import Path
 import pytest
 import torch
 
+import training_doubles as doubles
 from augury.core.errors import InputError, RunError
 from augury.training.checkpoint import load_checkpoint, save_checkpoint
 from augury.training.loop import fit
 from augury.training.progress import Progress
 from augury.training.run_folder import open_run
-from training_doubles import ToyLearner, coordinates, same_bits, settings, state_of, without_time
+from refusal import refused
+from training_doubles import ToyLearner, coordinates, same_bits, settings, without_time
 
 EVIDENCES = [-5.0, -3.0, -4.0, -2.0, -6.0, -7.0]
-
-
-class Killed(BaseException):
-    """Stands for a kill: nothing in the loop may catch it."""
 
 
 def learner_for(kind: str) -> ToyLearner:
@@ -34,20 +32,21 @@ def test_a_killed_run_continues_to_the_same_bits(tmp_path, kind, epoch, step):
     whole = learner_for(kind)
     expected = fit(whole, data, config)
 
-    class Killer(Progress):
-        def step(self, at_epoch, at_step, loss):
-            if (at_epoch, at_step) == (epoch, step):
-                raise Killed
-
-    with pytest.raises(Killed):
-        fit(learner_for(kind), data, config, open_run(tmp_path / "run", config.to_json()), Killer())
+    with pytest.raises(doubles.Killed):
+        fit(
+            learner_for(kind),
+            data,
+            config,
+            open_run(tmp_path / "run", config.to_json()),
+            doubles.KillAt(epoch, step),
+        )
     resumed = learner_for(kind)
     folder = open_run(tmp_path / "run", config.to_json(), resume=True)
     result = fit(resumed, data, config, folder)
     assert without_time(result.rows) == without_time(expected.rows)
     assert without_time(folder.rows()) == without_time(expected.rows)
     assert result.epoch == expected.epoch and result.scores == expected.scores
-    a, b = state_of(whole), state_of(resumed)
+    a, b = doubles.state_of(whole), doubles.state_of(resumed)
     assert same_bits(a, b)
 
 
@@ -82,7 +81,7 @@ def test_a_process_that_was_really_killed_continues_to_the_same_bits(tmp_path):
     expected = fit(whole, data, config)
     result = fit(resumed, data, config, open_run(tmp_path / "run", config.to_json(), resume=True))
     assert without_time(result.rows) == without_time(expected.rows)
-    assert same_bits(state_of(whole), state_of(resumed))
+    assert same_bits(doubles.state_of(whole), doubles.state_of(resumed))
 
 
 def test_resuming_a_finished_run_trains_no_more_and_says_the_same(tmp_path):
@@ -118,15 +117,12 @@ def test_a_failed_write_leaves_the_checkpoint_before_it(tmp_path):
 
 
 def test_damaged_and_missing_checkpoints_are_told_apart(tmp_path):
-    with pytest.raises(RunError, match=r"state\.json is missing"):
-        load_checkpoint(tmp_path)
+    refused(r"state\.json is missing", load_checkpoint, tmp_path, error=RunError)
     save_checkpoint(tmp_path, 1, {"w": torch.ones(2)}, {})
     (tmp_path / "epoch-000001.safetensors").write_bytes(b"not safetensors")
-    with pytest.raises(RunError, match="is damaged"):
-        load_checkpoint(tmp_path)
+    refused("is damaged", load_checkpoint, tmp_path, error=RunError)
     (tmp_path / "state.json").write_text("{")
-    with pytest.raises(RunError, match="is damaged"):
-        load_checkpoint(tmp_path)
+    refused("is damaged", load_checkpoint, tmp_path, error=RunError)
 
 
 def test_a_checkpoint_of_another_network_is_refused(tmp_path):
@@ -138,35 +134,25 @@ def test_a_checkpoint_of_another_network_is_refused(tmp_path):
         fit(other, coordinates(), config, open_run(tmp_path / "run", config.to_json(), resume=True))
 
 
-def test_an_existing_folder_is_an_error_unless_told_what_to_do(tmp_path):
+def test_folders_that_exist_are_no_run_or_cannot_be_written_are_errors_at_once(tmp_path):
     path, config = tmp_path / "run", settings(epochs=1).to_json()
     open_run(path, config)
     (path / "keep.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"already exists.*--overwrite.*--resume"):
-        open_run(path, config)
-    with pytest.raises(InputError, match="exclude each other"):
-        open_run(path, config, overwrite=True, resume=True)
+    refused(r"already exists.*--overwrite.*--resume", open_run, path, config)
+    refused("exclude each other", open_run, path, config, overwrite=True, resume=True)
     (path / "metrics.jsonl").write_text("{}\n")
     folder = open_run(path, config, overwrite=True)
     assert folder.rows() == [] and (path / "keep.txt").read_text() == "mine"
-
-
-def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match="not a run folder"):
-        open_run(tmp_path, {}, overwrite=True)
+    refused("not a run folder", open_run, tmp_path, {}, overwrite=True)
+    (tmp_path / "file").write_text("not a folder")
+    refused(r"cannot write .* Choose a folder", open_run, tmp_path / "file" / "run", {}, error=RunError)
 
 
 def test_resuming_with_other_settings_names_the_first_that_differs(tmp_path):
     open_run(tmp_path / "run", settings(epochs=5).to_json())
     with pytest.raises(InputError, match="epochs must be as it was: 5; got 6"):
         open_run(tmp_path / "run", settings(epochs=6).to_json(), resume=True)
-
-
-def test_an_unwritable_folder_is_an_error_at_once(tmp_path):
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(RunError, match=r"cannot write .* Choose a folder"):
-        open_run(tmp_path / "file" / "run", {})
 
 
 def test_metrics_cut_short_by_a_kill_are_read_up_to_the_last_whole_line(tmp_path):
@@ -176,6 +162,5 @@ def test_metrics_cut_short_by_a_kill_are_read_up_to_the_last_whole_line(tmp_path
         file.write('{"epoch": 2, "lo')
     assert folder.rows() == [{"epoch": 1}]
     assert folder.keep_rows(1) == [{"epoch": 1}]
-    with pytest.raises(RunError, match="holds 1 epochs and the checkpoint 2"):
-        folder.keep_rows(2)
+    refused("holds 1 epochs and the checkpoint 2", folder.keep_rows, 2, error=RunError)
     assert json.loads((folder.path / "metrics.jsonl").read_text()) == {"epoch": 1}

@@ -65,16 +65,13 @@ def test_the_filters_are_those_that_meet_the_input():
     torch.testing.assert_close(trace.bank(range(4))[0, :, 0].flatten(1), net.filters, atol=1e-6, rtol=0)
 
 
-def test_leading_units_weigh_most():
+def test_leading_units_weigh_most_and_what_cannot_be_drawn_is_said():
     net = relu(units=4)
     with torch.no_grad():
         net.hidden.weight.fill_(1.0)
         net.output.weight.copy_(torch.tensor([1.0, 3.0, 2.0, 2.5]).expand(3, 4))
         net.hidden.weight[3] *= 2
     assert leading_units(net, 3) == [3, 1, 2] and len(leading_units(net, 99)) == 4
-
-
-def test_what_cannot_be_drawn_is_said():
     with pytest.raises(InputError, match="only for networks on images"):
         FilterTrace(Rff((2,), 2, generator(0), units=3), Affine2d((8, 8), "rotation"), grid(3, 1))
     with pytest.raises(InputError, match=r"must be \[S, 2\], a column for each of translate_x, translate_y"):

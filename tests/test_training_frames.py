@@ -10,13 +10,9 @@ from augury.records.exhibits import BOX
 from augury.training.frames import SIDE, Painter, as_pixels, dots_behind
 
 
-def painter(folder, kind, x, behind=()):
-    return Painter(folder, kind, x, behind)
-
-
 def test_a_sheet_holds_every_picture_in_its_place(tmp_path):
     x = torch.rand(2, 3, 1, 4, 6, generator=generator(0))
-    gallery = painter(tmp_path, "image", x.flatten(0, 1)).gallery("a", x)
+    gallery = Painter(tmp_path, "image", x.flatten(0, 1)).gallery("a", x)
     assert (gallery.rows, gallery.columns, gallery.width, gallery.height) == (2, 3, 6, 4)
     assert gallery.file == "a.png" and gallery.style == "picture"
     sheet = np.asarray(Image.open(tmp_path / "a.png"))
@@ -27,7 +23,7 @@ def test_a_sheet_holds_every_picture_in_its_place(tmp_path):
 
 def test_large_sheets_are_jpegs_and_large_pictures_are_made_smaller(tmp_path):
     x = torch.rand(1, 120, 3, 192, 100, generator=generator(0))
-    gallery = painter(tmp_path, "image", x[0]).gallery("a", x)
+    gallery = Painter(tmp_path, "image", x[0]).gallery("a", x)
     assert gallery.file == "a.jpg" and (gallery.width, gallery.height) == (50, SIDE)
     with Image.open(tmp_path / "a.jpg") as sheet:
         assert sheet.size == (120 * 50, SIDE) and sheet.mode == "RGB"
@@ -48,7 +44,7 @@ def test_black_and_white_are_0_and_1_unless_the_data_leave_them():
 
 def test_a_signal_is_a_line_with_up_upwards(tmp_path):
     x = torch.stack([torch.linspace(0, 1, 500), torch.zeros(500)]).reshape(1, 1, 2, 500)
-    gallery = painter(tmp_path, "signal", x[0]).gallery("a", x)
+    gallery = Painter(tmp_path, "signal", x[0]).gallery("a", x)
     rising, flat = (np.array(stroke).reshape(-1, 2) for stroke in gallery.strokes[0][0])
     assert gallery.style == "line" and len(rising) == 128
     assert (np.diff(rising[:, 0]) > 0).all() and (np.diff(rising[:, 1]) <= 0).all()
@@ -61,22 +57,19 @@ def test_a_turn_about_any_axis_moves_the_dots_of_a_cloud(tmp_path):
     for axis in range(3):
         flipped = -cloud
         flipped[:, axis] = cloud[:, axis]  # half a turn about this axis
-        gallery = painter(tmp_path, "points", cloud[None]).gallery("a", torch.stack([cloud, flipped])[None])
+        gallery = Painter(tmp_path, "points", cloud[None]).gallery("a", torch.stack([cloud, flipped])[None])
         here, turned = (np.array(frame[0]) for frame in gallery.strokes[0])
         assert len(here) == 2 * 160 and here.min() >= 0 and here.max() <= BOX
         shown.append(np.abs(here - turned).max())
     assert min(shown) > 100
 
 
-def test_coordinates_are_dots_in_front_of_the_data(tmp_path):
+def test_coordinates_are_dots_in_front_of_the_data_and_features_nothing(tmp_path):
     x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-2.0, 0.0]])
     behind = dots_behind(x, torch.tensor([0, 1, 0]), 2)
-    gallery = painter(tmp_path, "coordinates", x, behind).gallery("a", x[None])
+    gallery = Painter(tmp_path, "coordinates", x, behind).gallery("a", x[None])
     (right,), (up,), (left,) = gallery.strokes[0]
     assert right == [720, 500] and up == [500, 280] and left == [60, 500]
     assert gallery.backdrop == ([720, 500, 60, 500], [500, 280])
     assert dots_behind(x, x[:, :1], 0) == ([720, 500, 500, 280, 60, 500],)
-
-
-def test_there_is_nothing_to_draw_of_features(tmp_path):
-    assert painter(tmp_path, "features", torch.rand(2, 5)).gallery("a", torch.rand(1, 2, 5)) is None
+    assert Painter(tmp_path, "features", torch.rand(2, 5)).gallery("a", torch.rand(1, 2, 5)) is None

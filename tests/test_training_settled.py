@@ -17,26 +17,20 @@ def at_rest(track, evidences=(), window=10):
     )
 
 
-def test_a_width_that_still_grows_is_not_settled_and_one_that_jitters_is():
+def test_a_width_that_grows_is_not_settled_one_that_jitters_is_and_short_histories_never_are():
     jitter = random.Random(0)
     assert not at_rest([0.01 * k for k in range(40)])
     assert at_rest([3.0 + 0.01 * jitter.uniform(-1, 1) for _ in range(40)])
-
-
-def test_every_width_must_be_at_rest():
-    both = [[3.0, 0.05 * k] for k in range(20)]
-    assert not settled(both, [], 10, 0.02, 0.01)
-    assert settled([[3.0, 0.5] for _ in range(20)], [], 10, 0.02, 0.01)
-
-
-def test_the_evidence_must_be_at_rest_too():
-    still = [1.0] * 20
-    assert at_rest(still, [-0.5] * 20)
-    assert not at_rest(still, [-1.0 + 0.05 * k for k in range(20)])
-
-
-def test_too_short_a_history_or_no_window_never_settles():
     assert not at_rest([1.0] * 9)
     assert not at_rest([1.0] * 20, evidences=[-0.5] * 9)
     assert not at_rest([1.0] * 20, window=0)
     assert not at_rest([1.0] * 20, window=1)
+
+
+def test_widths_and_evidence_must_all_be_at_rest():
+    both = [[3.0, 0.05 * k] for k in range(20)]
+    assert not settled(both, [], 10, 0.02, 0.01)
+    assert settled([[3.0, 0.5] for _ in range(20)], [], 10, 0.02, 0.01)
+    still = [1.0] * 20
+    assert at_rest(still, [-0.5] * 20)
+    assert not at_rest(still, [-1.0 + 0.05 * k for k in range(20)])

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.affine_matrices import affine_matrices, image_coordinates
 from augury.transforms.warp import warp
 from augury.transforms.weights import transform_flat_weights, transform_weights
 from reference.warp import adjoint_weights
+from refusal import refused
 
 
 def rotation(degrees: float, factor: float = 1.0) -> Tensor:
@@ -67,22 +67,18 @@ def test_maps_that_scale_areas_need_the_determinant(factor):
     assert relative_difference(weight, x, T, without) > 0.3
 
 
-def test_it_approaches_the_exact_transpose():
+def test_it_approaches_the_exact_transpose_and_flat_weights_are_the_same():
     weight, T = blobs(3, 2), rotation(20, 1.2)
     x = torch.rand(9, 2, 28, 28, generator=generator(3), dtype=torch.float64)
     exact = adjoint_weights(weight, T)
     assert relative_difference(weight, x, T, exact) < 1e-12
     assert (transform_weights(weight, T[None])[0] - exact).norm() < 0.15 * exact.norm()
-
-
-def test_flat_weights_are_the_same_weights():
     weight = noise(4, 2, 9)
     T = torch.stack([rotation(30), rotation(70, 1.1)])
     flat = transform_flat_weights(weight.flatten(1), T, (2, 9, 9))
     assert flat.shape == (2, 4, 162)
     assert torch.equal(flat.view(2, 4, 2, 9, 9), transform_weights(weight, T))
-    with pytest.raises(InputError, match="must have 98 inputs; got 162"):
-        transform_flat_weights(weight.flatten(1), T, (2, 7, 7))
+    refused("must have 98 inputs; got 162", transform_flat_weights, weight.flatten(1), T, (2, 7, 7))
 
 
 def test_gradients_reach_the_widths_on_images_of_any_aspect():

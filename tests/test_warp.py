@@ -45,9 +45,11 @@ def test_it_equals_the_twin_that_visits_pixels():
             assert torch.allclose(views[b, s, 0], pixel_by_pixel_warp(x[b, 0], T[b, s]), atol=1e-13)
 
 
-def test_float32_agrees_with_float64():
+def test_float32_agrees_no_gradient_is_made_unasked_and_empty_batches_have_no_views():
     x, T = images(2, 3, 8, 8), maps(2, 5)
     assert torch.allclose(warp(x.float(), T.float()).double(), warp(x, T), atol=1e-5)
+    assert warp(images(0, 1, 4, 4), maps(0, 2)).shape == (0, 2, 1, 4, 4)
+    assert not warp(images(2, 1, 4, 4), maps(2, 2)).requires_grad
 
 
 @pytest.mark.parametrize("quarters", [0, 1, 2, 3])
@@ -96,11 +98,3 @@ def test_the_cut_into_parts_changes_nothing(part_bytes, monkeypatch):
     assert torch.allclose(fast, slow, atol=1e-13)
     ours, theirs = (torch.autograd.grad(v.square().sum(), [x, T]) for v in (fast, slow))
     assert all(torch.allclose(a, b, atol=1e-11) for a, b in zip(ours, theirs, strict=True))
-
-
-def test_an_empty_batch_gives_no_views():
-    assert warp(images(0, 1, 4, 4), maps(0, 2)).shape == (0, 2, 1, 4, 4)
-
-
-def test_no_gradient_is_computed_where_none_is_asked():
-    assert not warp(images(2, 1, 4, 4), maps(2, 2)).requires_grad

@@ -10,6 +10,7 @@ from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
 from augury.training.learner import Learner
 from augury.training.optimizers import Cosine
+from augury.training.progress import Progress
 from augury.transforms.affine2d import AffineCoordinates
 
 
@@ -70,6 +71,25 @@ class ToyLearner(Learner):
 
     def load_extra_state(self, state):
         self.calls.copy_(state["calls"])
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing in the loop may catch it."""
+
+
+class KillAt(Progress):
+    """Kill in a step of an epoch (default: its end)."""
+
+    def __init__(self, epoch: int, step: int | None = None) -> None:
+        self.at = (epoch, step)
+
+    def step(self, epoch, step, loss):
+        if (epoch, step) == self.at:
+            raise Killed
+
+    def epoch(self, row):
+        if (row["epoch"], None) == self.at:
+            raise Killed
 
 
 def settings(**given) -> LearnConfig:
