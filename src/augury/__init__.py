@@ -6,7 +6,7 @@ Public names load on first use, so that `import augury` (and the command line) d
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests/test_public_names.py checks
     from augury.auditing.audit import audit as audit
