@@ -97,9 +97,9 @@ class Profile:
         return eta, log_p, drop[right - 1] * (1 - t) + drop[right] * t
 
     def supported(self) -> tuple[float, float, float]:
-        """Return the best width of the interpolation, and the ends of the set not too far below it."""
+        """Return the best width of the interpolation, and the ends of the set not too far below the best knot."""
         eta, log_p, drop = self.curve()
-        inside = eta[log_p >= log_p.max() - drop]
+        inside = eta[log_p >= self.knots[self.best].log_p - drop]
         return float(eta[log_p.argmax()]), float(inside[0]), float(inside[-1])
 
     def interval(self) -> tuple[float, float]:
