@@ -352,6 +352,11 @@ def test_the_best_knot_is_in_the_interval_where_the_interpolation_rises_above_it
     assert found.interval()[0] == 0.0
 
 
+def test_a_best_width_at_its_bound_has_an_interval_below_it():
+    low, high = profiled(exactly(lambda v: 100.0 * v), 1.7, math.pi, SLIGHT, SEVERAL).interval()
+    assert high == math.pi and low == pytest.approx(math.pi - DROP / 100, abs=0.02) and low < high
+
+
 def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):
     x = torch.rand(20, 1, 8, 8, generator=generator(0))
     data = Dataset(x, torch.arange(20) % 2, x[:0], torch.zeros(0, dtype=torch.int64), task="classification")

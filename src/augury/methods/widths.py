@@ -99,8 +99,9 @@ class Profile:
     def supported(self) -> tuple[float, float, float]:
         """Return the best width of the interpolation, and the ends of the set not too far below the best knot."""
         eta, log_p, drop = self.curve()
-        inside = eta[log_p >= self.knots[self.best].log_p - drop]
-        return float(eta[log_p.argmax()]), float(inside[0]), float(inside[-1])
+        inside = (log_p >= self.knots[self.best].log_p - drop).nonzero()[:, 0]
+        first, last = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, len(eta) - 1)  # rounded outwards
+        return float(eta[log_p.argmax()]), float(eta[first]), float(eta[last])
 
     def interval(self) -> tuple[float, float]:
         """Return the ends of the set of supported widths; infinite where the scan has found no end."""
