@@ -30,6 +30,7 @@ from augury.methods.widths import (
     FAR,
     SEVERAL,
     SLIGHT,
+    Profile,
     guess,
     profiled,
     supported,
@@ -343,6 +344,17 @@ def test_a_width_that_is_surely_slight_costs_two_knots_and_others_are_refined():
     asked.clear()
     profiled(exactly(lambda v: asked.append(v) or -500.0 * (v - 0.5) ** 2), 0.5, math.pi, SLIGHT, SEVERAL)
     assert len(asked) > 4
+
+
+def test_the_best_knot_is_in_the_interval_where_the_interpolation_rises_above_it():
+    knots = {0.0: 0.0, 0.075: -13.5, 0.1: -31.0, 0.192: -104.0}
+    found = Profile({eta: Knot(value, torch.zeros(1)) for eta, value in knots.items()}, 1.0)
+    assert found.interval()[0] == 0.0
+
+
+def test_a_best_width_at_its_bound_has_an_interval_below_it():
+    low, high = profiled(exactly(lambda v: 100.0 * v), 1.7, math.pi, SLIGHT, SEVERAL).interval()
+    assert high == math.pi and low == pytest.approx(math.pi - DROP / 100, abs=0.02) and low < high
 
 
 def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):

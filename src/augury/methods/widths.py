@@ -3,7 +3,7 @@ r"""Which widths does the evidence support? A profile along each width, with the
 The 95 % interval is the hull of { eta_k : l(eta_k) >= max l - 1.92 }, l as in `evidence.refit`, the other widths held
 at their values. No derivative in eta is needed: a width that cannot be negative has its end at 0. The scan goes on
 until the evidence is `FAR` below its best, so that a better optimum beyond a valley is seen; an estimate outside the
-interval moves to the best width, with the output layer refitted there.
+interval moves to the best width, with the output layer refitted there and, if either is above `slight`, a note.
 
 Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
 data scaled up, from the sample. If the difference between a width and the best one has the variance s^2, the drop that
@@ -97,10 +97,11 @@ class Profile:
         return eta, log_p, drop[right - 1] * (1 - t) + drop[right] * t
 
     def supported(self) -> tuple[float, float, float]:
-        """Return the best width of the interpolation, and the ends of the set not too far below it."""
+        """Return the best width of the interpolation, and the ends of the set not too far below the best knot."""
         eta, log_p, drop = self.curve()
-        inside = eta[log_p >= log_p.max() - drop]
-        return float(eta[log_p.argmax()]), float(inside[0]), float(inside[-1])
+        inside = (log_p >= self.knots[self.best].log_p - drop).nonzero()[:, 0]
+        first, last = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, len(eta) - 1)  # rounded outwards
+        return float(eta[log_p.argmax()]), float(eta[first]), float(eta[last])
 
     def interval(self) -> tuple[float, float]:
         """Return the ends of the set of supported widths; infinite where the scan has found no end."""
@@ -172,8 +173,8 @@ def intervals(
 
 
 def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
-    """Return every width with interval and verdict, notes on those that moved, and the refitted evidence."""
-    transform, widths, notes, log_p = refit.model.transform, {}, [], None
+    """Return every width with interval and verdict, notes on those that moved visibly, and the refitted evidence."""
+    transform, widths, notes, log_p, moved = refit.model.transform, {}, [], None, False
     sampling, transform.sampling, start = transform.sampling, "centred", refit.state()
     known: tuple[Knot, Any] | None = (
         None  # the knot and the state at the widths as they are: shared by all profiles
@@ -184,12 +185,13 @@ def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
             found, here, eta, known = _profile(refit, spec, limit, known)
             log_p, gain = found.knots[eta].log_p, found.knots[eta].log_p - found.knots[here].log_p
             widths[spec.name] = width_of(spec, eta, *found.interval(), limit)
-            if eta != here:
+            moved |= eta != here
+            if eta != here and max(here, eta) > limit:
                 ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(eta)}
                 notes.append(MOVED.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **ends))
     finally:
         transform.sampling = sampling
-    if notes:
+    if moved:
         refit.settle()
     else:
         refit.restore(start)
