@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo install test lint docs clean
 
 demo: .venv/.demo_installed  ## learn the rotation planted in real digits
-	$(BIN)/augury learn mnist5k --variant rotated --epochs 20 --run runs/demo --overwrite
+	$(BIN)/augury learn mnist5k --variant rotated --run runs/demo --overwrite
 
 install: .venv/.demo_installed  ## put .venv/bin/augury there, and nothing else
 

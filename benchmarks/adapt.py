@@ -1,10 +1,10 @@
-"""What adapting to a new task costs beside learning its invariance from scratch: 1,000 coloured-rotated digits.
+"""Cost of adapting to a new task, compared with learning its invariance from scratch: 1,000 coloured-rotated digits.
 
     python benchmarks/adapt.py [--extractor runs/e] [--epochs 30] [--threads 1] [--write]
 
 LILA trains with its default network, widths and settings on the images of digit prediction; adaptation takes the same
-images, from an extractor that was pre-trained once (a short pre-training here, unless one is given; its time is shown
-but does not count: that is what amortising means). The aim is a twentieth of LILA's time.
+images, from an extractor that was pre-trained once (default: a short pre-training here; its time is shown
+but not counted). The target is a twentieth of LILA's time.
 """
 
 import argparse
@@ -70,8 +70,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--extractor", help="folder or file of an extractor for [3, 28, 28]")
-    parser.add_argument("--epochs", type=int, help="LILA's; its default unless told")
-    parser.add_argument("--repeats", type=int, default=3, help="adaptations; the shortest counts")
+    parser.add_argument("--epochs", type=int, help="epochs of LILA (default: its own)")
+    parser.add_argument("--repeats", type=int, default=3, help="adaptations; the shortest is reported")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="add the rows to docs/results/adapt.json")

@@ -1,12 +1,12 @@
-"""What an audit costs: paper D's five-layer MLP on MNIST images over C_4, in the bare passes that it needs.
+"""Cost of an audit: paper D's five-layer MLP on MNIST images over C_4, in units of the bare passes it needs.
 
-    python benchmarks/audit.py                # a table; 10,000 real digits (5,000 twice where MNIST is not there)
-    python benchmarks/audit.py --json         # the figures, for a machine
+    python benchmarks/audit.py                # a table; 10,000 real digits (5,000 twice without MNIST)
+    python benchmarks/audit.py --json         # the figures as JSON
     python benchmarks/audit.py --check        # also fail (status 1) beyond the limits
 
-The unit is plain PyTorch: forward of every image and of its three quarter turns, backward of the largest logit to the
+The unit is plain PyTorch: forward of every image and of its three rotations, backward of the largest logit to the
 pixels, in batches of the same size. "whole" is all of `augury.audit`: views, noise floor, four corrupted copies,
-spectrum. Times are taken in one process, in turns, the best of several; memory in a fresh process for each number of
+spectrum. Times are the best of several in one process, alternating; memory in a fresh process for each number of
 images, above what imports, data and network hold.
 """
 
@@ -42,7 +42,7 @@ def network() -> torch.nn.Module:
 
 
 def bare(net: torch.nn.Module, x: torch.Tensor) -> None:
-    """The passes that LI, DI, SI and agreement cannot do without."""
+    """The passes that LI, DI, SI and agreement require."""
     for part in x.split(BATCH):
         for quarter in range(4):
             view = torch.rot90(part, quarter, (-2, -1)).requires_grad_()

@@ -1,4 +1,4 @@
-"""From nothing to a learned rotation: 1,000 fully rotated MNIST images, the paper's MLP, all six widths from 0.
+"""Learning a rotation end to end: 1,000 fully rotated MNIST images, the paper's MLP, all six widths from 0.
 
     python benchmarks/end_to_end.py [--model mlp] [--epochs 75] [--seeds 1] [--write]
 

@@ -1,4 +1,4 @@
-"""What the evidence costs: time in augmented training steps, memory, growth with N and C, laplace-torch beside it.
+"""Cost of the evidence: time in augmented training steps, memory, growth with N and C, comparison with laplace-torch.
 
     python benchmarks/evidence.py                       # everything, a few minutes
     python benchmarks/evidence.py speed memory          # some parts of it: speed, memory, growth, laplace
@@ -6,9 +6,9 @@
 
 The unit is one augmented training step in plain PyTorch on the same images: the S affine matrices are given;
 affine_grid, grid_sample, forward, mean of logits, cross-entropy, backward. One eta-gradient is the whole of it: both
-passes over the images (fit, preconditioner, gradient), or for the NTK bound one pass in groups. All times are taken in
-one process, in turns, the best of several; memory in a fresh process for each case, with what imports, data and network
-hold ("baseline") told apart.
+passes over the images (fit, preconditioner, gradient), or for the NTK bound one pass in groups. Times are the best
+of several in one process, alternating; memory is measured in a fresh process for each case, with that of imports, data
+and network ("baseline") listed separately.
 """
 
 import argparse
@@ -234,7 +234,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", help=f"what to measure: {', '.join(PARTS)}; all unless told")
+    parser.add_argument("parts", nargs="*", help=f"what to measure: {', '.join(PARTS)}; default: all")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=20, help="views per image (S)")

@@ -1,11 +1,11 @@
-"""How good is the evidence of a softmax head on few data? Beside annealed importance sampling, which is nearly exact.
+"""Accuracy of the evidence of a softmax head on few data, compared with annealed importance sampling (nearly exact).
 
     python benchmarks/head_evidence.py EXTRACTOR [--seed 2] [--per-class 50] [--task rotation] [--write]
 
 EXTRACTOR is a folder that `augury amortize` wrote; the committed figures are of the extractor behind paper C's Table 1,
-seed 2 (`python -m papers hyperinvariances table1` leaves it in the cache, below extractors/). For two descriptors: log
-p(D) by sampling, by Laplace's method with Kronecker factors (what the search climbs) and with the exact Hessian, and
-the variational bound (what decides on few data). Biases stay at their mode, but for the bound.
+seed 2 (`python -m papers hyperinvariances table1` writes it to the cache, below extractors/). For two descriptors: log
+p(D) by sampling, by Laplace's method with Kronecker factors (used by the search) and with the exact Hessian, and
+the variational bound (which decides on few data). Biases are at their mode, except for the bound.
 """
 
 import argparse
@@ -49,7 +49,7 @@ class Annealed:
         return (log_p * self.Y).sum((1, 2)), self.R.T @ (self.Y - log_p.exp())
 
     def step(self, before: float, now: float) -> None:
-        """Weigh the chains by what the next temperature asks of them, then move them there."""
+        """Weight the chains for the next temperature, then move them."""
         self.weight += (now - before) * self.log_p
         p = torch.randn(self.xi.shape, generator=self.rng)
         xi, log_p, slope, h = self.xi, self.log_p, self.slope, self.size

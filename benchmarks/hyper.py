@@ -1,10 +1,10 @@
-"""What generated weights cost: their share of a training step, and of inference once materialised (paper C).
+"""Cost of generated weights: their share of a training step, and of inference once materialised (paper C).
 
     python benchmarks/hyper.py [--batch 128] [--repeats 5] [--write]
 
 A step of pre-training draws two views per image for each of three descriptors, generates weights, passes forward and
 back, and updates. "generate" is the generator's forward and backward pass alone, for the same three descriptors. The
-materialised network is held against the plain encoder that it is a copy of. One thread.
+materialised network is compared with the plain encoder that it is a copy of. One thread.
 """
 
 import argparse

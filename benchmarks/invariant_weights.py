@@ -1,13 +1,13 @@
-"""Seconds per step of an orbit-averaged shallow network: ours beside warping every filter by plain torch.
+"""Seconds per step of an orbit-averaged shallow network: ours compared with warping every filter in plain torch.
 
     python benchmarks/invariant_weights.py            # a table; batch 128, S = 32, 1,024 features
-    python benchmarks/invariant_weights.py --json     # the figures, for a machine
+    python benchmarks/invariant_weights.py --json     # the figures as JSON
     python benchmarks/invariant_weights.py --check    # also fail (status 1) below 3 times faster
 
 A step averages the features of a batch over S views, takes the expected log-likelihood under a posterior with full
 covariances, and differentiates it in the width (rff) and in the first layer too (relu). "plain" is the paper's
-construction written down: S copies of every filter, a grid for each by `F.affine_grid`, `F.grid_sample`, one product.
-Everything after the features is the same for all. They take turns, and the best of several runs counts.
+construction: S copies of every filter, a grid for each by `F.affine_grid`, `F.grid_sample`, one product.
+Everything after the features is the same. They alternate, and the best of several runs is reported.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class Case:
 
 
 def agree(case: Case) -> None:
-    """Stop if the plain way computes something else: what is timed must be the same work."""
+    """Stop if the results differ: the timed work must be the same."""
     eps = case.orbit.transform.noise(1, case.S, generator(2))
     with torch.no_grad():
         plain, ours = plain_features(case.orbit, case.x, eps), case.orbit.mean_features(case.x, eps, "weight")

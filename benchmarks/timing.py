@@ -1,4 +1,4 @@
-"""What the benchmarks share: the best of several turns, the peak memory of a fresh process, the size of the machine."""
+"""Shared by the benchmarks: the best of several times, the peak memory of a fresh process, the machine."""
 
 import ctypes
 import gc
@@ -23,7 +23,7 @@ def seconds(work: Work) -> float:
 
 
 def best_of(cases: Mapping[str, Work], repeats: int) -> dict[str, float]:
-    """Return the shortest time of each case. They take turns, since other work on the machine only ever adds time."""
+    """Return the shortest time of each case; cases alternate, since other load on the machine only adds time."""
     best = dict.fromkeys(cases, float("inf"))
     for _ in range(repeats):
         for name, work in cases.items():
@@ -39,7 +39,7 @@ def _status(field: str) -> int:
 
 
 def peak_memory(work: Work) -> dict[str, int]:
-    """Return resident bytes before the work, and the peak during it. Call it once, in a process of its own."""
+    """Return resident bytes before the work, and the peak during it. Call it once, in a fresh process."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     baseline = _status("VmRSS")

@@ -1,12 +1,12 @@
-"""Orbit warps per second: `augury.transforms.warp` beside plain `F.affine_grid` + `F.grid_sample` of the same work.
+"""Orbit warps per second: `augury.transforms.warp` compared with plain `F.affine_grid` + `F.grid_sample`.
 
     python benchmarks/warp.py                # a table
-    python benchmarks/warp.py --json         # the figures, for a machine
+    python benchmarks/warp.py --json         # the figures as JSON
     python benchmarks/warp.py --check        # also fail (status 1) if ours is slower anywhere
 
-The plain way copies every image S times and builds S grids; both are given the same matrices T. "forward" is the
+The plain version copies every image S times and builds S grids; both are given the same matrices T. "forward" is the
 views, folded into the batch axis as a network takes them; "with gradient" adds the backward pass down to eta.
-The two take turns, and the best of several runs counts, since other work on the machine only ever adds time.
+The two alternate, and the best of several runs is reported, since other load on the machine only adds time.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Parts of the pages that the package itself writes, so that they cannot fall behind it.
+"""Parts of the pages that are generated from the package.
 
-A page says `<!-- fill: commands -->` where the commands shall stand, or `<!-- fill: items lila -->`; `FILLS` has the
-functions that write Markdown.Torch is not loaded here.
+A page marks their place by `<!-- fill: commands -->`, or `<!-- fill: items lila -->`; `FILLS` has the functions that
+return Markdown. Loads no torch.
 """
 
 import ast
@@ -20,18 +20,7 @@ MARK = re.compile(r"<!-- fill: (\w+)(?: (\w+))? -->")
 
 
 def filled(page: str) -> str:
-    """Return a page with every mark replaced.
-
-    Parameters
-    ----------
-    page
-        Markdown.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return a page with every mark replaced."""
     return MARK.sub(lambda match: FILLS[match[1]](*filter(None, [match[2]])), page)
 
 
@@ -44,22 +33,15 @@ TITLES = {
     "auditing": "Audit",
     "export": "Export",
     "report": "Report",
-    "training": "Watching",
-    "records": "What was learned",
-    "adaptation": "What was learned",
+    "training": "Callbacks and saved models",
+    "records": "Results",
     "core": "Errors and units",
 }
-"""What the rooms of the public names are called on the page, in the order of their sections."""
+"""Title of each section of public names, by room, in order."""
 
 
 def api() -> str:
-    """Return the public names by room, for autodoc.
-
-    Returns
-    -------
-    str
-        Markdown with blocks of reStructuredText.
-    """
+    """Return the public names by room, for autodoc."""
     from augury import PUBLIC
 
     rooms = {name: module.split(".")[1] for name, module in PUBLIC.items()}
@@ -82,13 +64,7 @@ def _documented(name: str, home: str) -> str:
 
 
 def settings() -> str:
-    """Return every setting of a run with its default.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return every setting of a run with its default."""
     from augury.config.learn import EvidenceConfig, LearnConfig
 
     docs = _field_docs(LearnConfig) | _field_docs(EvidenceConfig)
@@ -113,30 +89,19 @@ def _field_docs(cls: type) -> dict[str, str]:
 
 
 def differences() -> str:
-    """Return where the defaults of a method or a network differ.
+    """Return where the defaults of a method differ."""
+    from augury.config.learn import METHOD_DEFAULTS
 
-    Returns
-    -------
-    str
-        Markdown.
-    """
-    from augury.config.learn import METHOD_DEFAULTS, MODEL_DEFAULTS
-
-    both = {**METHOD_DEFAULTS, **MODEL_DEFAULTS}
     rows = [
-        [f"`{name}`", ", ".join(f"`{k}={v!r}`" for k, v in own.items())] for name, own in both.items() if own
+        [f"`{name}`", ", ".join(f"`{k}={v!r}`" for k, v in own.items())]
+        for name, own in METHOD_DEFAULTS.items()
+        if own
     ]
-    return table(["method or network", "its own defaults"], rows)
+    return table(["method", "its own defaults"], rows)
 
 
 def methods() -> str:
-    """Return every method.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return every method."""
     from augury.methods.registry import METHODS
 
     return table(
@@ -145,13 +110,7 @@ def methods() -> str:
 
 
 def networks() -> str:
-    """Return every network that has a name.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return every network that has a name."""
     from augury.models.networks import NETWORKS
 
     rows = [[f"`{name}`", row.description, row.takes] for name, row in NETWORKS.items()]
@@ -159,13 +118,7 @@ def networks() -> str:
 
 
 def words() -> str:
-    """Return the words for transformations by kind of data.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the words for transformations by kind of data."""
     from augury.transforms.vocabulary import WORDS
 
     return "\n\n".join(
@@ -179,31 +132,14 @@ def words() -> str:
 
 
 def named() -> str:
-    """Return the data sets that have a name.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return the data sets that have a name."""
     from augury.data.named import NAMED
 
     return table(["name", "what"], [[f"`{name}`", row.what] for name, row in NAMED.items()])
 
 
 def items(paper: str) -> str:
-    """Return what can be reproduced of a paper, with a link to what came of it where something did.
-
-    Parameters
-    ----------
-    paper
-        Its name.
-
-    Returns
-    -------
-    str
-        Markdown, for a page beside the results' folder.
-    """
+    """Return the items of a paper, with links to their results."""
     from papers.catalog import PAPERS, item
 
     rows = []

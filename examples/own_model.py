@@ -1,4 +1,4 @@
-"""A network of your own, with BatchNorm exchanged for GroupNorm: any module with one output per class will do.
+"""Your own network: any module with one output per class; its BatchNorm layers are replaced by GroupNorm.
 
 Run it: python examples/own_model.py [EPOCHS] [IMAGES]
 
@@ -25,12 +25,12 @@ net = nn.Sequential(
     nn.Flatten(),
     nn.Linear(128, 10),
 )
-data = augury.load("mnist5k", variant="partially_rotated", subset=images)  # the truth: 90 degrees
+data = augury.load("mnist5k", variant="partially_rotated", subset=images)  # planted: 90 degrees
 
 try:
     augury.learn(data, model=net, epochs=1)
 except augury.AuguryError as error:
-    print(f"As it is: {error}\n")
+    print(f"With BatchNorm: {error}\n")
 
 learned = augury.learn(
     data, model=augury.swap_batchnorm(net), generators=("rotation", "scale"), epochs=epochs

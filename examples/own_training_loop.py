@@ -1,4 +1,4 @@
-"""Learn invariances in a training loop of your own: an orbit average, an evidence, a step now and then.
+"""Learn invariances in your own training loop: an orbit average, an evidence, an evidence step per epoch.
 
 Run it: python examples/own_training_loop.py [EPOCHS] [IMAGES]
 """
@@ -12,7 +12,7 @@ from torch import nn
 import augury
 
 epochs, images = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (30, 1000)
-data = augury.load("mnist5k", variant="rotated", subset=images)  # the truth: 180 degrees
+data = augury.load("mnist5k", variant="rotated", subset=images)  # planted: 180 degrees
 rng = torch.Generator().manual_seed(0)
 torch.manual_seed(0)
 

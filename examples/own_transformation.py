@@ -1,4 +1,4 @@
-"""A transformation of your own: the names of its widths, and one function; here the gamma of a camera.
+"""Your own transformation: a list of widths and one function; here the gamma of a camera.
 
 Run it: python examples/own_transformation.py [EPOCHS] [IMAGES]
 """
@@ -30,7 +30,7 @@ class Gamma(augury.Transform):
 
 data = augury.load("mnist5k", subset=images)
 camera = Gamma()
-camera.set_widths({"gamma": 3.0})  # the truth: every picture was taken with a gamma from 1/3 to 3
+camera.set_widths({"gamma": 3.0})  # planted: every image has a gamma from 1/3 to 3
 rng = torch.Generator().manual_seed(0)
 with torch.no_grad():
     data = replace(data, x_train=camera(data.x_train, 1, rng)[:, 0], x_test=camera(data.x_test, 1, rng)[:, 0])

@@ -1,9 +1,8 @@
-"""Point clouds [N, P, 3]: about which axes they may turn.
+"""Point clouds [N, P, 3]: rotations about which axes do not change the label.
 
 Run it: python examples/point_cloud.py [EPOCHS] [CLOUDS]
 
-Cones that stand on their base, and cones that stand on their tip: turning them about the vertical changes nothing,
-tipping them over changes everything.
+Cones with the tip up or down: rotation about the vertical axis does not change the class, about the others it does.
 """
 
 import sys
@@ -17,7 +16,7 @@ rng, P = np.random.default_rng(0), 48
 
 
 def cone(on_its_tip: bool) -> np.ndarray:
-    """Points on an elliptic cone, turned about the vertical at random."""
+    """Points on an elliptic cone, rotated about the vertical axis at random."""
     height = rng.uniform(-1, 1, P)
     radius = (1 + height) / 2 if on_its_tip else (1 - height) / 2
     around, turn = rng.uniform(-np.pi, np.pi, P), rng.uniform(-np.pi, np.pi)

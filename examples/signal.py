@@ -1,4 +1,4 @@
-"""Signals [N, C, T]: which shifts and stretches leave the label alone.
+"""Signals [N, C, T]: which time shifts and stretches do not change the label.
 
 Run it: python examples/signal.py [EPOCHS] [SIGNALS]
 """
@@ -15,7 +15,7 @@ rng, T = np.random.default_rng(0), 64
 
 def pulse(kind: int) -> np.ndarray:
     """One pulse: smooth (0), square (1) or a pair (2), at a random time and of a random size."""
-    t = np.arange(T) - T / 2 - rng.uniform(-16, 16)  # the truth: the time does not matter, within 16 samples
+    t = np.arange(T) - T / 2 - rng.uniform(-16, 16)  # planted: a time shift of up to 16 samples
     shapes = [np.exp(-((t / 4) ** 2)), (abs(t) < 4) * 1.0, np.exp(-(((abs(t) - 6) / 2) ** 2))]
     return shapes[kind] * rng.uniform(1, 2) + rng.normal(0, 0.05, T)
 

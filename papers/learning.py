@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from augury.methods.learn import Learned
 
 
+_RECIPE = {"delta_rate": 0.05, "epochs": 30, "rate": 0.005, "warm_up": 0.0}
+RECIPE: dict[str, dict[str, Any]] = {
+    "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0},
+    "plain": _RECIPE,
+}
+"""Defaults of version 0.1, with which the committed results were made, where today's differ."""
+
+
 def run_cell(cell: Cell, device: str = "cpu") -> Result:
     return result_of(cell, *learned(cell, device))
 
@@ -21,7 +29,7 @@ def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
     from augury.methods.learn import learn
 
     data = data_of(cell)
-    settings = {"device": device, **cell.settings, "seed": cell.seed}
+    settings = {"device": device, **RECIPE.get(cell.algorithm, {}), **cell.settings, "seed": cell.seed}
     return data, learn(data, model=cell.model, method=cell.algorithm, **settings)
 
 

@@ -67,7 +67,7 @@ def test_what_is_printed_is_read_again_as_the_same(file, augury, tmp_path):
 
 def test_every_setting_can_be_in_a_file_and_is_printed(augury):
     values = tomllib.loads(augury("learn", "toy", "--print-config")[1])
-    left_out = {"model", "generators", "widths"}  # chosen by the data, or empty
+    left_out = {"model", "generators", "widths", "slight"}  # chosen by the data, or empty
     assert set(SETTINGS) - left_out <= set(values)
     defaults = LearnConfig.for_method("lila").to_json()
     assert all(values[n] == defaults[n] for n in SETTINGS if n in values and not n.startswith("evaluate"))

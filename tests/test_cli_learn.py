@@ -60,7 +60,7 @@ def test_several_processes_are_refused(npz, augury, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     for command in (["learn", npz], ["amortize", npz, "-g", "flip"]):
         code, out, err = augury(*command, "--json")
-        assert code == 2 and out == "" and "data parallel training is not there yet" in err
+        assert code == 2 and out == "" and "data parallel training is not supported" in err
 
 
 def test_no_baseline_and_widths_of_ones_own(npz, augury, tmp_path):

@@ -11,6 +11,7 @@ from augury.core.rng import generator
 from augury.methods.registry import METHODS
 from augury.models.networks import NETWORKS
 from papers.catalog import SCALES
+from papers.learning import RECIPE
 from papers.lila.compare import comparison
 from papers.lila.figure2 import to_eta
 from papers.lila.predictive import predictive
@@ -65,7 +66,8 @@ def test_all_methods_train_alike_and_the_baseline_sees_one_view():
 def test_the_paper_scale_has_the_papers_settings():
     mnist = LearnConfig.for_method("lila", **settings("paper", "mnist", "mlp", "lila"))
     assert (mnist.epochs, mnist.batch, mnist.samples, mnist.prior) == (1000, 1000, 31, "scalar")
-    assert (mnist.rate, mnist.rate_end, mnist.eta_rate, mnist.delta_rate) == (0.005, 1e-6, 0.05, 0.05)
+    assert (mnist.rate_end, mnist.eta_rate) == (1e-6, 0.05)
+    assert (RECIPE["lila"]["rate"], RECIPE["lila"]["delta_rate"]) == (0.005, 0.05)
     model = "wide_resnet_16_4"
     wide = LearnConfig.for_method("lila", model=model, **settings("paper", "cifar10", model, "lila"))
     assert (wide.optimizer, wide.rate, wide.batch, wide.samples) == ("sgd", 0.1, 128, 20)

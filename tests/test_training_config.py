@@ -28,7 +28,7 @@ def test_the_methods_own_defaults_give_way_to_what_was_given():
     [
         ({"samples": 0}, "samples must be at least 1; got 0"),
         ({"samples_eval": -3}, "samples_eval must be at least 1; got -3"),
-        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"epochs": -1}, "epochs must be at least 0"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"rate": -0.1}, "rate must be at least 0"),
         ({"rate": float("nan")}, "rate must be at least 0; got nan"),

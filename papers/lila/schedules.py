@@ -35,7 +35,16 @@ SMALL_CNN = {"delta_steps": 10}
 SMALL_FASHION = {"evidence_every": 2}
 """What differs for Fashion-MNIST at 1,000 images."""
 
-SMALL_RESNET = {"epochs": 25, "samples": 4, "batch": 50, "prior": "tensor", **evidence(500, 64, 8, every=2)}
+SGD = {"optimizer": "sgd", "rate": 0.1}
+"""How paper A trains its residual networks."""
+SMALL_RESNET = {
+    "epochs": 25,
+    "samples": 4,
+    "batch": 50,
+    "prior": "tensor",
+    **SGD,
+    **evidence(500, 64, 8, every=2),
+}
 """What differs for residual networks, at 1,000 images of CIFAR-10; the prior is the paper's."""
 
 PAPER = {
@@ -49,7 +58,7 @@ PAPER = {
 PAPER_MNIST = {**PAPER, "samples": 31, "samples_eval": 31, "batch": 1000, "eta_rate_end": 0.05}
 PAPER_MNIST |= evidence(60_000, 60_000, 1)
 PAPER_CIFAR = {**PAPER, "samples": 20, "samples_eval": 20, "batch": 250, "eta_rate_end": 0.005}
-PAPER_CIFAR |= {"prior": "tensor", "delta_steps": 4, **evidence(50_000, 250, 100)}
+PAPER_CIFAR |= {**SGD, "prior": "tensor", "delta_steps": 4, **evidence(50_000, 250, 100)}
 PAPER_WIDE = {**PAPER_CIFAR, "batch": 128, "eta_images": 128, "delta_rate": 0.1}
 
 TOY: dict[str, dict[str, Any]] = {

@@ -41,7 +41,7 @@ def audit(
     step: Step = lambda what, done, total: None,
     **settings: Any,
 ) -> Audit:
-    """Ask whether a model's invariance is genuine.
+    """Test whether a model's invariance is genuine.
 
     Parameters
     ----------
@@ -56,14 +56,13 @@ def audit(
     widths
         How far to go, in units: {"rotation": 30}.
     drift
-        Other data to ask on, by name: {"fashion": "fashion_mnist"}.
+        Other data to audit on, by name: {"fashion": "fashion_mnist"}.
     architecture
         Name of the network whose weights a .safetensors file holds.
     trust
-        Load files that can run code (.pt2, .pt, .pth, TorchScript): whatever their author put into them, with your
-        rights. Default: they are refused.
+        Load files that can run arbitrary code (.pt2, .pt, .pth, TorchScript). Default: they are refused.
     step
-        Called with how far the audit is.
+        Called with the progress of the audit.
     settings
         Any field of `AuditConfig`: images=1000, saliency="integrated_gradients", ...
 

@@ -1,6 +1,6 @@
 """The inputs of an audit, from any kind of data, and corrupted copies of them.
 
-A network that is invariant by construction is so on any input; one that has learned it need not be: hence the copies.
+A network that is invariant by construction is so on any input, one that has learned it only on similar ones.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ PARTS = ("test", "train")
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """A set of inputs to ask a model about."""
+    """A set of inputs to audit a model on."""
 
     x: Float[Tensor, "N ..."]
     """The inputs."""
@@ -49,7 +49,7 @@ class Inputs:
 
 
 def read_inputs(data: Any, part: str = "test") -> Inputs:
-    """Return the inputs of anything that holds some."""
+    """Return the inputs of any source."""
     choose("part", part, PARTS)
     inputs = _unlabelled(data) if isinstance(data, Tensor) else _labelled(data, part)
     if len(inputs.x) < 2:
@@ -125,5 +125,4 @@ FOR_KIND = {"image": tuple(CORRUPTIONS)}
 
 
 def corrupt(name: str, x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
-    """Return a corrupted copy."""
     return CORRUPTIONS[choose("corruption", name, CORRUPTIONS)](x, rng)

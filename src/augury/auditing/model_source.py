@@ -1,4 +1,4 @@
-"""The model under audit: where it can come from, made one thing, from inputs [B, ...] to finite logits [B, C]."""
+"""The model under audit, from any source: a function from inputs [B, ...] to finite logits [B, C]."""
 
 import inspect
 import sys
@@ -115,7 +115,7 @@ def _trusted(
             found = torch.load(path, map_location="cpu", weights_only=False)
     except InputError:
         raise
-    except Exception as error:  # torch raises whatever it meets in a damaged file
+    except Exception as error:  # torch raises many exceptions for a damaged file
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} is not a model that this torch can read ({reason}).") from error
     if isinstance(found, Mapping):
@@ -191,7 +191,6 @@ class Model:
         self.like = next((p for p in parameters if p.is_floating_point()), None)
 
     def __call__(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
-        """Return the logits."""
         f = self._call(x if self.like is None else x.to(self.like))
         if isinstance(f, Mapping) and "logits" in f:
             f = f["logits"]
@@ -215,7 +214,7 @@ class Model:
             return self.call(x)
         except InputError:
             raise
-        except Exception as error:  # anybody's code may raise anything when the inputs do not fit
+        except Exception as error:  # the model's code may raise any exception if the inputs do not fit
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(
                 f"the model cannot take inputs of shape {list(x.shape)}: {reason}. "

@@ -1,8 +1,8 @@
 """The verdict of an audit: whether the invariance is genuine, why, and what to do if it is not.
 
 Invariance *holds* on a set if a view's logits stay near its input's (LI relative to the spread of the logits) and its
-prediction survives. It is *genuine* if, besides, the saliency follows the input (paper D asks for SI >= 0.95) and it
-holds on other data too. All limits are relative to the noise floor, so that interpolation does not count.
+prediction is kept. It is *genuine* if, also, the saliency transforms with the input (paper D: SI >= 0.95) and it holds
+on other data. All limits are relative to the noise floor, so that interpolation does not count.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The inputs on which a model is least invariant: found, shown as one picture, and left in the folder of an audit.
+"""The inputs on which a model is least invariant: found, drawn as one image, and written to the folder of an audit.
 
 A row of the picture is an input, its view, and the saliency maps of both in the frame of the input: red raises the
 largest logit, blue lowers it, and an invariant model shows the same map twice. The folder gets
@@ -57,7 +57,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """An audit, with what cannot be written as plain data."""
+    """An audit, with its tensors."""
 
     audit: Audit
     """The record."""

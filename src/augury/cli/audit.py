@@ -28,8 +28,8 @@ Is a model's invariance genuine, or does it hold on its training data only?
 
 Measures how far logits (LI), predictions (DI, agreement) and saliency maps
 (SI) of inputs and of their views differ, what interpolation alone would
-cost, and whether it still holds on other data. An audit leaves audit.json,
-views/ and report.html, a page that shows all of it, in a folder.
+cost, and whether it still holds on other data. An audit writes audit.json,
+views/ and report.html to its folder.
 
 \b
 augury audit runs/a mnist5k -g C4                      a run of augury learn
@@ -57,12 +57,12 @@ Group_ = Annotated[
 ]
 Drift = Annotated[
     list[str] | None,
-    o.option("--drift", "Another data set to ask on, read like DATA; may be repeated.", o.METHOD),
+    o.option("--drift", "Another data set to audit on, read like DATA; may be repeated.", o.METHOD),
 ]
 Corruptions = Annotated[
     bool,
     o.option(
-        "--corruptions/--no-corruptions", "Also ask on corrupted copies of DATA. Default: yes.", o.METHOD
+        "--corruptions/--no-corruptions", "Also audit on corrupted copies of DATA. Default: yes.", o.METHOD
     ),
 ]
 Architecture = Annotated[
@@ -78,7 +78,7 @@ Trust = Annotated[
     bool,
     o.option(
         "--trust",
-        "Load a .pt2, .pt or .pth, which can run any code that its author put into it, with your rights.",
+        "Load a .pt2, .pt or .pth, which can run arbitrary code with your rights.",
         o.METHOD,
     ),
 ]

@@ -221,7 +221,7 @@ def live_bar(quiet: bool) -> tuple[Progress, ...]:
 
 @contextmanager
 def step_bar(quiet: bool, *columns: Any) -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar that is told what is done, how much of it, and of how much."""
+    """Show a bar; yield its callback: what is done, how much of it, and the total."""
     shown = TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn()
     with Bar(*shown, console=err, transient=True, disable=quiet) as bar:
         task = bar.add_task("", total=None)

@@ -34,8 +34,8 @@ STYLES = {"recovered": "bold green", "partly recovered": "bold yellow"}
 HELP = f"""
 Show the environment; test whether a planted invariance is found in your data.
 
-Every image is turned (or shifted, or scaled) once, at random, so that the
-truth is known. If the method finds it with this network and this budget, a
+Every image is rotated (or translated, or scaled) once, at random, by a known
+range. If the method finds it with this network and this budget, a
 long run on your data can be trusted; if not, it says what to change.
 
 \b
@@ -79,7 +79,7 @@ def doctor(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Check the settings, plant and recover, and show what came of it."""
+    """Check the settings, plant and recover, and show the result."""
     settings: dict[str, Any] = QUICK | o.given(locals(), ("model", "samples", "epochs", "seed"))
     if model is not None:
         choose("model", model, NETWORKS)

@@ -57,13 +57,12 @@ def check_one_process() -> None:
     processes = os.environ.get("WORLD_SIZE", "1")
     if processes not in ("", "0", "1"):
         raise InputError(
-            f"augury trains in one process; data parallel training is not there yet. WORLD_SIZE is {processes}: "
+            f"augury trains in one process; data parallel training is not supported. WORLD_SIZE is {processes}: "
             f"start the command without torchrun, or unset WORLD_SIZE."
         )
 
 
 def found(package: str) -> str | None:
-    """Return the version of a package."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -71,7 +70,7 @@ def found(package: str) -> str | None:
 
 
 def in_words(facts: dict[str, Any]) -> dict[str, str]:
-    """Return the environment in lines for a person."""
+    """Return the environment as text."""
     there = [name for name, place in facts["data_sets"].items() if place]
     memory = " of ".join(gigabytes(facts[name]) for name in ("memory_free_bytes", "memory_bytes"))
     return {

@@ -13,7 +13,7 @@ from augury.export.card import exportable, policy_of_run
 from augury.export.targets import TARGETS
 
 HELP = f"""
-Write what a run learned in the words of other libraries.
+Export what a run learned, for use in other code.
 
 {"; ".join(f"{name}: {row.what}" for name, row in TARGETS.items())}.
 Code and JSON go to standard output unless --out names a file.
@@ -44,7 +44,7 @@ def export(
     ] = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Check what was asked, write it, and say where."""
+    """Check the options, export, and report where."""
     target = TARGETS[choose("--to", to, TARGETS)]
     if target.write is None:
         if sure:

@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from augury.methods.forecast import Forecast
 
 HELP = """
-Learn which transformations leave the labels alone, and how far.
+Learn which transformations do not change the labels, and how far.
 
 The widths are learned from the training data while the network trains:
-no validation set, no search. A run leaves config.json, metrics.jsonl,
-checkpoint/, model.safetensors, invariance.json, views/ and report.html,
-a page that shows all of it, in its folder.
+no validation set, no search. A run writes config.json, metrics.jsonl,
+checkpoint/, model.safetensors, invariance.json, views/ and report.html
+to its folder.
 
 \b
 augury learn mnist5k --variant rotated            digits with a planted rotation
-augury learn my_photos/ --model resnet_8_16       a folder, one sub-folder a class
+augury learn my_photos/ --model resnet_8_16       a folder, one sub-folder per class
 augury learn data.npz -g rotation,flip_x          only some transformations
-augury learn mnist5k -m augmented -w rotation=30  widths that you fix
+augury learn mnist5k -m augmented -w rotation=30  fixed widths
 augury learn mnist5k --policy runs/a              widths that a run learned
 augury learn mnist5k --run runs/a --resume        continue a stopped run
 augury learn my_photos/ --dry-run                 how much memory, how long
@@ -64,6 +64,15 @@ Generators = Annotated[
         "by commas. Default: all six affine generators on images.",
         o.METHOD,
         complete=WORDS["image"],
+    ),
+]
+Slight = Annotated[
+    list[str] | None,
+    o.option(
+        "--slight",
+        "The width below which a transformation counts as none in the verdict, such as rotation=10; may be "
+        "repeated. Default: 6 degrees, a tenth of the scale, 5 % of the image.",
+        o.METHOD,
     ),
 ]
 Policy = Annotated[
@@ -107,6 +116,7 @@ def learn(
     model: o.Model = None,
     generators: Generators = None,
     width: o.Widths = None,
+    slight: Slight = None,
     policy: Policy = None,
     samples: o.Samples = None,
     epochs: Annotated[int | None, o.epochs(f"{LearnConfig.epochs}, or the method's own")] = None,
@@ -136,6 +146,7 @@ def learn(
     }
     words = [word for part in generators or [] for word in part.split(",") if word]
     flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
+    flags |= {"slight": widths(slight, quiet) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
     request = merge(flags, config)
     check_one_process()
@@ -198,7 +209,7 @@ def _learn(
 
 
 COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")
-"""What --json says of the baseline."""
+"""Fields of the baseline in --json."""
 
 
 def summary(runs: list[Invariance]) -> Group:

@@ -11,10 +11,10 @@ from augury.cli.console import say_error
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
-Learn which transformations leave the labels of a data set alone, and how far, while a network trains.
+Learn which transformations do not change the labels of a data set, and how far, while a network trains.
 
 \b
-augury data list                          what data there are
+augury data list                          the data sets by name
 augury learn mnist5k --variant rotated    learn the rotation planted in real digits
 augury learn my_photos/                   a folder of images, one sub-folder per class
 augury doctor my_photos/                  would an invariance be found in them?
@@ -22,8 +22,8 @@ augury export runs/a --to kornia          what was learned, as code
 """
 
 EXIT_CODES = """
-Exit codes: 0 done; 1 a fault of Augury's own; 2 something given does not fit, or the run could not continue;
-3 the answer to a question is no (audit's limits, doctor); 130 interrupted.
+Exit codes: 0 done; 1 a bug in Augury; 2 invalid input, or the run could not continue;
+3 a negative result (audit's limits, doctor); 130 interrupted.
 """
 
 app = typer.Typer(

@@ -26,7 +26,6 @@ def option(names: str, help: str, panel: str = OUTPUT, complete: Iterable[str] =
 
 
 def argument(metavar: str, help: str, complete: Iterable[str] = ()) -> Any:
-    """Declare an argument."""
     words = completion(complete) if complete else None
     return typer.Argument(metavar=metavar, help=help, show_default=False, autocompletion=words)
 
@@ -42,17 +41,14 @@ def given(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def epochs(default: str) -> Any:
-    """Declare --epochs."""
     return option("--epochs", f"Passes over the data. Default: {default}.", METHOD)
 
 
 def batch(default: int) -> Any:
-    """Declare --batch."""
     return option("--batch", f"Inputs in a mini-batch. Default: {default}.", METHOD)
 
 
 def images(what: str, default: str) -> Any:
-    """Declare --images."""
     return option("--images", f"Number of {what}, drawn at random. Default: {default}.", DATA)
 
 

@@ -38,7 +38,9 @@ def settings_of(config: type) -> dict[str, Any]:
     }
 
 
-SETTINGS = settings_of(LearnConfig) | {"method": str, "model": str, "generators": WORDS, "widths": NUMBERS}
+SETTINGS = settings_of(LearnConfig) | {
+    "method": str, "model": str, "generators": WORDS, "widths": NUMBERS, "slight": NUMBERS,
+}  # fmt: skip
 KINDS: dict[str, Any] = {
     **dict.fromkeys(READING, str), "subset": int, "size": int, "test_fraction": float, "skip_bad": bool,
     **SETTINGS, "data": str, "policy": str, "run": str, "baseline": bool, "tensorboard": str,
@@ -48,7 +50,7 @@ KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class LearnRequest:
-    """Everything that `augury learn` was asked, checked as far as it can be without the data."""
+    """The settings of `augury learn`, checked as far as possible without the data."""
 
     values: dict[str, Any]
     """What was given, by name."""
@@ -57,7 +59,7 @@ class LearnRequest:
     settings: dict[str, Any]
     """Fields of `LearnConfig` that were given."""
     policy: Policy | None
-    """Generators and widths of another run, if they were asked for."""
+    """Generators and widths of another run, if given."""
 
     @property
     def config(self) -> LearnConfig:
@@ -90,7 +92,7 @@ def merge(flags: Mapping[str, Any], file: Path | None = None) -> LearnRequest:
     values = {} if file is None else from_toml(file)
     for name, value in flags.items():
         if value is not None:
-            values[name] = {**values.get(name, {}), **value} if name == "widths" else value
+            values[name] = {**values.get(name, {}), **value} if name in ("widths", "slight") else value
     if "data" not in values:
         raise InputError("DATA must be given: a name (see augury data list), a folder of images, or an .npz.")
     policy = None
@@ -106,9 +108,7 @@ def merge(flags: Mapping[str, Any], file: Path | None = None) -> LearnRequest:
     if "generators" in settings:
         settings["generators"] = tuple(settings["generators"])
     config = LearnConfig.for_method(method, **settings)
-    if (
-        "evaluate_every" not in settings
-    ):  # as `augury.learn` does with a folder, so that --print-config shows it
+    if config.epochs and "evaluate_every" not in settings:  # as `augury.learn` does; --print-config shows it
         settings["evaluate_every"] = -(-config.epochs // EVALUATIONS)
         settings["evaluate_images"] = config.evaluate_images or EVALUATED
     return LearnRequest(values, method, settings, policy)
@@ -136,7 +136,7 @@ def pairs(
 
 
 def widths(texts: Iterable[str] | None, quiet: bool) -> dict[str, float]:
-    """Read widths; a probability below 1 per cent is more likely one of 0 to 1, and said to be read as it is."""
+    """Read widths; a note is printed for a probability below 1 per cent, which may be meant as one of 0 to 1."""
     found: dict[str, float] = pairs(texts, "a width", "rotation=30")
     for name, value in found.items():
         if not quiet and PER_CENT.fullmatch(name) and 0 < value <= 1:

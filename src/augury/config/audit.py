@@ -9,12 +9,12 @@ from augury.records.results import Record
 
 @dataclass(frozen=True)
 class Limits:
-    """Thresholds of the verdicts; `augury reproduce genuine verdicts` shows how far each can be moved."""
+    """Thresholds of the verdicts; `python -m papers genuine verdicts` shows how far each can be moved."""
 
     far: float = 0.25
-    """Largest share of the distance to another input that a view may lie away, beyond the noise floor."""
+    """Largest LI relative to the distance to another input, beyond the noise floor."""
     keep: float = 0.8
-    """Smallest share of predictions that must survive, of those that survive the noise floor."""
+    """Smallest share of views that keep the prediction, relative to that of the noise floor."""
     SI: float = 0.95
     """Paper D's limit for genuine invariance, as a share of the noise floor's SI."""
     near: float = 0.05

@@ -9,16 +9,16 @@ from augury.core.errors import InputError, choose
 from augury.records.results import Record
 
 METHODS = {
-    "contrastive": "HyperSimCLR: two views of an image are alike, other images differ; no labels",
+    "contrastive": "HyperSimCLR: similar features for views of one image, different ones for others; no labels",
     "multitask": "labelled tasks with known descriptors; default: paper C's coloured-rotated digits",
 }
-"""The ways to pre-train, each in a line."""
+"""The methods of pre-training."""
 
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "contrastive": {"encoder": "resnet10_16", "rate": 1e-3, "weight_decay": 1e-4},
     "multitask": {"encoder": "conv16", "rate": 3e-3, "weight_decay": 0.0, "invariance": 1.0, "epochs": 15},
 }
-"""Where a method's defaults differ from those of `AmortizeConfig`. A single convolution takes a higher rate: 20 epochs
+"""Defaults of a method that differ from `AmortizeConfig`. A single convolution allows a higher rate: 20 epochs
 on 20,000 digits end at a loss of .23 in three of three seeds, at 1e-3 of .26 to .29."""
 
 
@@ -29,40 +29,40 @@ class AmortizeConfig(Record):
     method: str = "contrastive"
     """A key of `METHODS`."""
     encoder: str = "resnet10_16"
-    """A key of `augury.models.encoders.ENCODERS`, or "custom"; paper C: conv16 and resnet18."""
+    """A key of `augury.models.networks.ENCODERS`, or "custom"; paper C: conv16 and resnet18."""
     d_h: int = 0
-    """Hidden units of the generator of weights; 0 for what suits the encoder (paper C: 40 and 64)."""
+    """Hidden units of the generator of weights; 0 for the encoder's default (paper C: 40 and 64)."""
     activation: str = "tanh"
-    """Of these units: "tanh" or "relu"."""
+    """Their activation: "tanh" or "relu"."""
     epochs: int = 50
-    """Passes over the images; paper C takes 200."""
+    """Passes over the images; paper C: 200."""
     batch: int = 128
     """Images in a mini-batch."""
     rate: float = 1e-3
-    """Adam's rate at the start; paper C takes 5e-4 (multi-task) and 3e-4 (contrastive) over many more epochs."""
+    """Initial learning rate of Adam; paper C: 5e-4 (multi-task) and 3e-4 (contrastive), over many more epochs."""
     rate_end: float = 0.0
-    """And at the end of its cosine schedule."""
+    """Learning rate at the end of the cosine schedule."""
     weight_decay: float = 0.0
-    """L2 penalty; paper C takes 1e-4 for contrastive pre-training."""
+    """L2 penalty; paper C: 1e-4 for contrastive pre-training."""
     temperature: float = 0.5
-    """Of NT-Xent: SimCLR's for small images."""
+    """Temperature of NT-Xent; SimCLR's for small images."""
     projection: int = 128
-    """Outputs of the projection head, which is thrown away afterwards (SimCLR)."""
+    """Outputs of the projection head, which is discarded afterwards (SimCLR)."""
     per_step: int = 3
-    """Descriptors in each step: all where there are no more, else so many at random; paper C has three in all."""
+    """Descriptors in each step, drawn at random if there are more; paper C has three in all."""
     invariance: float = 0.0
-    """Weight of 1 - cosine between features of two views: augmentation alone teaches a shallow network little."""
+    """Weight of 1 - cosine between features of two views: from augmentation alone a shallow network learns little."""
     centred: bool = False
-    """Take that cosine about the mean of the features: less collapse, but then it hardly teaches a single convolution
-    to be invariant to rotation where it must also tell digits apart."""
+    """Take that cosine about the mean of the features: less collapse, but a single convolution that must also
+    distinguish digits then learns hardly any invariance to rotation."""
     shared: bool = False
     """Give all descriptors the same weights: the multi-task baseline with one shared extractor."""
     checkpoint_seconds: float = 30.0
-    """Write a checkpoint after the first epoch that ends so long after the last one; 0 after every epoch."""
+    """Seconds between checkpoints, written at the end of an epoch; 0 for every epoch."""
     device: str = "cpu"
-    """Where to train, as torch names it."""
+    """Device, as torch names it."""
     seed: int = 0
-    """Everything random follows from it."""
+    """Seed of everything random."""
 
     def __post_init__(self) -> None:
         choose("method", self.method, METHODS)
@@ -78,14 +78,14 @@ class AmortizeConfig(Record):
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "AmortizeConfig":
-        """Return the method's defaults, with what was given in their place."""
+        """Return the method's defaults, overridden by the given settings."""
         choose("method", method, METHODS)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
         return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
 
     def loop(self) -> LearnConfig:
-        """Return what the training loop must know: it has no widths to learn and no evidence to choose by."""
+        """Return the settings of the training loop, without widths and evidence."""
         return LearnConfig(
             method="plain",
             epochs=self.epochs,
@@ -105,7 +105,7 @@ def _check(name: str, value: float | int, holds: bool, what: str) -> None:
 def corners(K: int) -> list[tuple[float, ...]]:
     """Return the binary descriptors to pre-train on: all but "invariant to nothing" (paper C's three for K = 2).
 
-    With a single group that one is kept: there would be nothing to tell invariance from.
+    With a single group it is kept, as the contrast to invariance.
     """
     every = [tuple(float(c) for c in f"{n:0{K}b}") for n in range(2**K - 1, -1, -1)]
     return every if K == 1 else every[:-1]
@@ -134,31 +134,31 @@ class AdaptConfig:
     """How to adapt."""
 
     criterion: str = "evidence"
-    """One of `CRITERIA`. The loss rewards sensitivity and is there for the reproduction."""
+    """One of `CRITERIA`. The loss favours sensitivity; it is for the reproduction."""
     levels: int | None = None
-    """Discretise each entry to so many levels: 2 binary (paper C), 3 ternary, ...; None for continuous."""
+    """Levels of each entry: 2 binary (paper C), 3 ternary, ...; None for continuous."""
     images: int = 1000
-    """At most so many training examples choose the descriptor, drawn at random; the head always sees all of them. They
-    pass through the network at once."""
+    """Largest number of training examples that choose the descriptor, drawn at random, in one forward pass; the head is
+    fitted to all."""
     scouts: int = 400
-    """By evidence, so many of them look around first, where they are fewer; what they find is compared on all of them.
+    """Largest number of them in the first search by evidence; its results are compared on all of them.
     A head on 400 examples is solved in a tenth of the time of one on 1,000."""
     climbs: int = 2
-    """From so many of the best starts gradient steps are taken. Two, because one corner can hide a higher hill."""
+    """Number of best starts from which gradient steps are taken; with one, a better optimum can be missed."""
     steps: int = 12
-    """Most gradient steps in each climb."""
+    """Largest number of gradient steps from each start."""
     rate: float = 0.3
-    """How far the first step moves the entry that moves most; halved where the criterion falls."""
+    """Initial step of the entry that moves most; halved when the criterion falls."""
     ridge: float = 0.01
-    """Prior precision of the head where the loss is the criterion: without any, separable classes have no optimum."""
+    """Prior precision of the head if the loss is the criterion: without it, separable classes have no optimum."""
     tolerance: float = 0.01
-    """How far from its optimum the head's log evidence may stay, in nats."""
+    """Tolerance of the head's log evidence, in nats."""
     folds: int = 5
-    """Parts for the held-out estimate of accuracy; 0 for none. R^2 leaves out one example at a time."""
+    """Folds of the held-out estimate of accuracy; 0 for none. R^2 is leave-one-out."""
     failure: float = 0.05
     """Probability with which the bound may fail."""
     seed: int = 0
-    """Everything random follows from it."""
+    """Seed of everything random."""
     device: str = "cpu"
     """As torch names it."""
 

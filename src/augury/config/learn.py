@@ -43,49 +43,52 @@ _PAPER_B = {
 """Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
 run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
 
+_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3}
+"""Adam with one cycle of the learning rate and a clipped gradient, for digits and photographs alike. With a constant or
+falling rate from the start, networks fit what narrow orbits leave before the widths have grown."""
+
+_LILA = {**_RECIPE, "samples": 1, "evidence_samples": 4, "choose_from": 0.8}
+"""One view per input in training, whose loss bounds that of the average from above (Jensen; paper A, appendix F.1), and
+four in the evidence: three times the steps of eight views at half their cost."""
+
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "data_augmented": _PAPER_D,
     "regularised": _PAPER_D,
     "weight_tied": _PAPER_D,
-    "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0},
+    "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0, **_RECIPE},
     "augmented": {},
     "augerino": {"eta_rate": 0.1, "eta_rate_end": 0.005, "sampling": "stratified", "epochs": 15},
-    "lila": {"choose_from": 0.8},
-    "last_layer": {"choose_from": 0.8},
+    "lila": _LILA,
+    "last_layer": _LILA,
     "invariant_weights": _PAPER_B,
 }
 """Where a method's defaults differ from those of `LearnConfig`."""
-
-_FIXUP = {"optimizer": "sgd", "rate": 0.1}
-MODEL_DEFAULTS: dict[str, dict[str, Any]] = {
-    "resnet_8_8": _FIXUP,
-    "resnet_8_16": _FIXUP,
-    "wide_resnet_16_4": _FIXUP,
-}
-"""Where a network's defaults differ: paper A trains its residual networks by SGD."""
 
 OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "ntk", "none")
 SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
-FEWEST_CLIMBS = 12
-"""Steps up the evidence in a run, at least: fewer do not carry a width from nothing to half a turn."""
-BETWEEN_CLIMBS = 4000
-"""Inputs to train on between two steps up the evidence, about: their cost is then under half of training's."""
+CLIMBS = 20
+"""Steps up the evidence in a run, about: fewer do not carry a width from nothing to half a turn."""
+LEARNED = 0.75
+"""Widths are learned once the training loss is below this share of a guess's: before that the evidence of a classifier
+is about weights that know nothing, and widths run away."""
+FEW = 300
+"""Data up to which the exact curvature in the outputs is worth its cost."""
 EVALUATIONS, EVALUATED = 8, 250
 """Default for a run with a folder: how often the test set is scored on the way, and on how many of its inputs."""
 
 SHARED = (
-    "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "weight_decay", "device", "seed",
-    "burn_in", "evidence", "evidence_every", "evidence_images", "structure", "output", "positions", "prior",
-    "delta", "delta_rate", "delta_steps", "batchnorm", "evaluate_every", "evaluate_images",
+    "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "warm_up", "weight_decay",
+    "device", "seed", "burn_in", "evidence", "evidence_every", "evidence_images", "structure", "output",
+    "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm", "evaluate_every", "evaluate_images",
 )  # fmt: skip
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
 AT_LEAST_ONE = {
     "samples",
     "samples_eval",
-    "epochs",
+    "steps",
     "batch",
     "evidence_images",
     "eta_images",
@@ -105,18 +108,20 @@ class EvidenceConfig(Record):
 
     structure: str = "kron"
     """Structure of the curvature: "kron" (paper A), "diag" or "full"."""
-    output: str = "mc"
-    """Curvature in the outputs: "mc" (one random column, unbiased), "ggn" (exact), "label" or "ef"."""
+    output: str = "auto"
+    """Curvature in the outputs: "ggn" (exact), "mc" (one random column: unbiased for the curvature, not for its
+    log-determinant), "label" or "ef"; "auto": "ggn" up to 2 outputs, where it costs the same, or 300 data, else "mc".
+    Intervals are always by "ggn"."""
     positions: str = "reduce"
     """Positions of a convolution: "reduce" (cheap) or "expand"."""
     prior: str = "scalar"
     """Prior precision for all ("scalar", paper A on MNIST), each "layer", or each parameter "tensor"."""
     delta: float = 0.1
     """Prior precision at the start; paper A starts at 1 and trains ten times as long."""
-    delta_rate: float = 0.05
-    """Learning rate of log delta and log sigma^2, Adam (paper A)."""
+    delta_rate: float = 0.0
+    """Learning rate of log delta and log sigma^2, Adam; paper A takes 0.05. 0: solved for their maximum."""
     delta_steps: int = 10
-    """Steps on them at every step up the evidence; paper A takes 1 over many more epochs. They are closed form."""
+    """Adam's steps on them at every step up the evidence; 0 holds them as they are."""
     evidence_images: int = 500
     """Most data behind the factors of one step up the evidence; a sample is scaled up."""
     eta_rate: float = 0.1
@@ -136,6 +141,16 @@ class EvidenceConfig(Record):
             if isinstance(value, int | float) and not value >= smallest:
                 why = " One view per input is the smallest orbit." if f.name.startswith("samples") else ""
                 raise InputError(f"{f.name} must be at least {smallest}; got {value}.{why}")
+
+    def curvature(self, N: int, C: int | None = None) -> str:
+        """Return the curvature in the outputs for N data and C outputs, if their number is known.
+
+        Random columns make gradients in eta noisy: their standard deviation over the gradient was 1.2 at N = 20, 0.4
+        at 60, 0.12 at 150, 0.08 at 300 and 0.02 at 1,000 (C = 10, 50 units); the value was 3.8, 2.3, 2.7, 1.1 and 0.6
+        nats too high.
+        """
+        few = N <= FEW or (C is not None and C <= 2)
+        return self.output if self.output != "auto" else "ggn" if few else "mc"
 
     @classmethod
     def of(cls, **given: Any) -> "EvidenceConfig":
@@ -157,14 +172,19 @@ class LearnConfig(EvidenceConfig):
     """Which transformations may act; None for what suits the data: all six affine on images (paper A)."""
     widths: Mapping[str, float] = field(default_factory=dict)
     """Widths at the start in their units; zero for those not named, as in paper A. `augmented` keeps them."""
+    slight: Mapping[str, float] = field(default_factory=dict)
+    """Widths in their units below which a transformation counts as none in the verdict; those not named: 0.1 as eta,
+    which is 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
     samples: int = 8
     """S, views per input in training; paper A takes 31 (MNIST) and 20 (CIFAR-10); the cost is linear in S."""
     samples_eval: int = 20
     """Views per input in evaluation."""
     sampling: str = "independent"
-    """How the noise is drawn: "independent" (paper A), "stratified" or "grid"."""
+    """How the noise is drawn: "independent" (paper A), "stratified", "centred" or "grid"."""
     epochs: int = 30
-    """Passes over the training set."""
+    """Passes over the training set; 0 for as many as make `steps` steps (the default of lila and plain)."""
+    steps: int = 2400
+    """Steps on the weights, if `epochs` is 0."""
     batch: int = 100
     """Inputs in a mini-batch."""
     optimizer: str = "adam"
@@ -173,6 +193,8 @@ class LearnConfig(EvidenceConfig):
     """Learning rate of the weights at the start: paper A's for Adam."""
     rate_end: float = 1e-6
     """Learning rate of the weights at the end of its cosine schedule (paper A)."""
+    warm_up: float = 0.0
+    """Share of the training in which the learning rate of the weights rises, before it falls by a cosine."""
     weight_decay: float = 1e-4
     """L2 penalty on the weights: Augerino's, kept by paper A for its baseline."""
     eta_rate_end: float = 0.02
@@ -182,7 +204,7 @@ class LearnConfig(EvidenceConfig):
     burn_in: int = 2
     """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
     evidence_every: int = 0
-    """Epochs between two steps up the evidence; 0 for about every 4,000 inputs, and twelve times at least."""
+    """Epochs between two steps up the evidence; 0 for about twenty in a run."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
     evidence: str = "laplace"
@@ -235,11 +257,14 @@ class LearnConfig(EvidenceConfig):
         """Return the settings that `augury.Evidence` takes."""
         return {f.name: getattr(self, f.name) for f in fields(EvidenceConfig)}
 
-    def climbs(self, epoch: int, N: int) -> int:
+    def with_epochs(self, N: int) -> "LearnConfig":
+        """Return these settings with the number of epochs filled in."""
+        return self if self.epochs else replace(self, epochs=-(-self.steps // -(-N // self.batch)))
+
+    def climbs(self, epoch: int) -> int:
         """Return how many steps up the evidence are due after this epoch; at least one after the last."""
-        often_enough = (self.epochs - self.burn_in) // FEWEST_CLIMBS
-        every = self.evidence_every or max(1, min(round(BETWEEN_CLIMBS / N), often_enough))
-        times = max(1, round(N / BETWEEN_CLIMBS)) if self.evidence_every == 0 else 1
+        every = self.evidence_every or max(1, self.epochs // CLIMBS)
+        times = 1 if self.evidence_every else max(1, CLIMBS // self.epochs)
         beyond = epoch - self.burn_in
         due = epoch == self.epochs or (beyond > 0 and beyond % every == 0)
         return times if due else 0
@@ -260,8 +285,7 @@ class LearnConfig(EvidenceConfig):
         method, given = method_name(method), renamed(given)
         for name in given:
             choose("setting", name, {f.name for f in fields(cls)})
-        defaults = MODEL_DEFAULTS.get(given.get("model") or "", {}) | METHOD_DEFAULTS[method]
-        return cls(**{**defaults, **given, "method": method})
+        return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "LearnConfig":

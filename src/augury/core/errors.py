@@ -1,4 +1,4 @@
-"""Errors that say what must hold, what came, and what to do.
+"""Errors whose messages say what is required, what was given, and what to do.
 
 Everything a user can get wrong raises an `AuguryError`; the command line prints its message and no traceback.
 """
@@ -16,7 +16,7 @@ class InputError(AuguryError, ValueError):
 
 
 class RunError(AuguryError, RuntimeError):
-    """A run could not go on: its loss is not finite, its folder cannot be written, its checkpoint is damaged."""
+    """A run cannot continue: its loss is not finite, its folder cannot be written, its checkpoint is damaged."""
 
 
 def choose(what: str, given: str, options: Iterable[str]) -> str:

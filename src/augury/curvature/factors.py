@@ -72,7 +72,7 @@ class Factor:
 
     @classmethod
     def of_rows(cls, rows: Float[Tensor, "groups m d"], vectors: bool = True) -> "Factor":
-        """Decompose R^T R by way of the smaller R R^T = U k U^T: the vectors are R^T U / sqrt(k)."""
+        """Decompose R^T R through the smaller R R^T = U k U^T: the vectors are R^T U / sqrt(k)."""
         _, m, d = rows.shape
         k, U = _eigh(rows @ rows.mT, vectors)
         noise = m * torch.finfo(rows.dtype).eps * k[:, -1:]

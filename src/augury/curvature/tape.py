@@ -61,7 +61,7 @@ def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[st
         if not is_covered(module):
             raise InputError(
                 f"no Kronecker factors for layer '{name or 'network'}' ({type(module).__name__}); covered are "
-                f"{', '.join(sorted(kind.__name__ for kind in LAYERS))}. Ways out: the bound for any network "
+                f"{', '.join(sorted(kind.__name__ for kind in LAYERS))}. Alternatives: the bound for any network "
                 f"(evidence='ntk'), the last layer only (method='last_layer'), or freeze the layer "
                 f"(requires_grad_(False))."
             )
@@ -92,7 +92,7 @@ def refuse_batch_coupling(net: nn.Module) -> None:
             raise InputError(
                 f"layer '{name}' ({type(module).__name__}) couples the samples of a batch, so that the evidence is not "
                 f"a sum over data. Use its evaluation statistics (net.eval() before the evidence; it must have been "
-                f"made with track_running_stats=True), or exchange it: augury.swap_batchnorm(net)."
+                f"made with track_running_stats=True), or replace it: augury.swap_batchnorm(net)."
             )
 
 

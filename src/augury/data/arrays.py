@@ -59,7 +59,6 @@ def read_arrays(
     class_names: tuple[str, ...] = (),
     source: str = "arrays",
 ) -> Dataset:
-    """Make a data set of arrays."""
     train, kind = part_of(*pair, options)
     held_out = None if test is None else part_of(*test, options, kind)[0]
     return assemble(train, held_out, options, kind=kind, source=source, class_names=class_names)

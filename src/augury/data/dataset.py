@@ -48,17 +48,17 @@ class Dataset:
     class_names: tuple[str, ...] = ()
     """A name for each class. Default: "0", "1", ...; empty for regression."""
     source: str = "arrays"
-    """Where the data came from, as a person would say it."""
+    """Description of the source of the data."""
     planted: Mapping[str, float] = field(default_factory=dict)
-    """True widths in their units by generator, where the truth was planted."""
+    """True widths in their units by generator, if planted."""
     skipped: tuple[str, ...] = ()
-    """Files that could not be read and were skipped, as asked."""
+    """Files that could not be read and were skipped (`skip_bad`)."""
     layout: str = ""
     """What a reader did to the shape: "6 sizes, cropped", "channels were last"."""
     scaling: str = ""
     """What a reader did to the values: "scaled to 0..1"."""
     target_mean: tuple[float, ...] = ()
-    """Mean of the training targets in the user's units, where they were standardised."""
+    """Mean of the training targets in the user's units, if they were standardised."""
     target_scale: tuple[float, ...] = ()
     """Their standard deviation."""
 

@@ -227,7 +227,7 @@ def fetch(name: str, *, progress: Progress = silent, url: str | None = None, for
             arrays = parse(files)
             if recipe.sha256 is not None and (found := content_sha256(arrays)) != recipe.sha256:
                 raise FetchError(
-                    f"{recipe.file}: content must have sha256 {recipe.sha256}; got {found}. It was thrown away."
+                    f"{recipe.file}: content must have sha256 {recipe.sha256}; got {found}. It was discarded."
                 )
         except AuguryError as error:
             failed.append(f"{route.label}: {error}")

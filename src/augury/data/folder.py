@@ -8,8 +8,8 @@
 Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images; cut at
 the centre to its proportions, then resampled bilinearly over the full footprint of each new pixel, so that nothing
 aliases. If any training image has colour, all get three channels. Bytes are divided by 255, 16-bit values (and 32-bit
-integers, Pillow's older name for them) by 65,535. Transparent pixels are laid over black, which is also what lies
-outside a warped image. A camera's orientation tag is obeyed; of an animation the first frame is taken.
+integers, Pillow's older name for them) by 65,535. Transparent pixels are blended with black, as outside
+a warped image. The orientation tag is applied; the first frame of an animation is used.
 """
 
 import csv
@@ -57,7 +57,7 @@ def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dat
 
 
 def read_unlabelled(folder: Path, options: Options) -> Part:
-    """Read every image below a folder, whatever its sub-folders."""
+    """Read every image below a folder, in any sub-folder."""
     opener = Opener(options.skip_bad)
     files = _found(folder, "", opener)
     if not files:
@@ -90,7 +90,7 @@ def subfolders(folder: Path) -> list[Path]:
 
 
 def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
-    """Return where training and test images are, and what to say about it."""
+    """Return the folders of training and test images, and a remark."""
     folders = {path.name: path for path in subfolders(folder)}
     inner = folders.get("images") or (next(iter(folders.values())) if len(folders) == 1 else None)
     if inner and subfolders(inner) and all(inner in path.parents for path in image_files(folder)):
@@ -129,7 +129,7 @@ class Found:
 
     path: Path
     label: str
-    """Name of its class folder, or what a table says of it."""
+    """Name of its class folder, or its label in a table."""
     header: Header
 
 
@@ -138,7 +138,7 @@ T = TypeVar("T")
 
 @dataclass
 class Opener:
-    """Opens image files, and knows what to do about those that cannot be read."""
+    """Opens image files; skips or refuses those that cannot be read."""
 
     skip_bad: bool = False
     """Skip and note them, instead of raising."""
@@ -294,7 +294,6 @@ def common_size(headers: Iterable[Header]) -> tuple[int, int]:
 
 
 def to_pixels(picture: Image.Image, colour: bool, size: tuple[int, int] | None = None) -> np.ndarray:
-    """Return a picture's pixels."""
     upright = ImageOps.exif_transpose(picture)
     planes = _planes(upright, colour)
     if size is not None and size != planes.shape[1:]:

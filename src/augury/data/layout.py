@@ -1,4 +1,4 @@
-"""From arrays as people keep them to float32 tensors in the library's layout: the one place that infers a layout.
+"""From arrays to float32 tensors in the library's layout: the only place that infers a layout.
 
 | shape | read as |
 |---|---|
@@ -8,9 +8,9 @@
 | [N, 2] | coordinates in the plane |
 | [N, D], and five or more axes | features |
 
-What fits two rows is refused with the question which `kind` it is; a stated kind answers it ([N, T, C] of kind "signal"
-with T above 4 C has its channels last). Pixels: bytes are divided by 255, 16 bits by 65,535, other integers in 0 to 255
-by 255; floats stay, unless all are whole numbers up to 255, which are bytes in disguise.
+A shape that fits two rows is refused unless `kind` is given ([N, T, C] of kind "signal" with T above 4 C has its
+channels last). Pixels: bytes are divided by 255, 16 bits by 65,535, other integers in 0 to 255
+by 255; floats are unchanged, except that whole numbers up to 255 are refused as probable bytes.
 """
 
 from typing import Any

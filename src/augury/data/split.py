@@ -46,7 +46,7 @@ PARTS = {
 
 
 def named_splits(names: Iterable[str]) -> dict[str, str]:
-    """Return which of the names stand for "train", "validation" and "test", in any case."""
+    """Return the names of the parts "train", "validation" and "test", in any case."""
     lower = {str(name).lower(): name for name in names}
     found = {part: next((lower[n] for n in usual if n in lower), None) for part, usual in PARTS.items()}
     return {part: name for part, name in found.items() if name is not None}

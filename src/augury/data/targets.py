@@ -1,4 +1,4 @@
-"""The last step of every reader: labels as people keep them become class indices from 0, or targets [N, D]."""
+"""The last step of every reader: labels become class indices from 0, or targets [N, D]."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Part:
     x: Tensor
     """Inputs, float32, in the layout of their kind."""
     y: np.ndarray
-    """Labels or targets as they were kept: integers, floats or text."""
+    """Labels or targets as read: integers, floats or text."""
     skipped: tuple[str, ...] = ()
     layout: str = ""
     scaling: str = ""

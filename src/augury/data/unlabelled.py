@@ -1,7 +1,7 @@
 """Inputs without labels: images for pre-training, and any inputs for an audit.
 
 load_images("imagenette64")     the training images of a named set
-load_images("photos/")          every image below a folder, whatever its sub-folders
+load_images("photos/")          every image below a folder, in any sub-folder
 load_images("data.npz")         its training images; arrays and tensors too
 load_inputs(source)             the data set, or inputs alone where there are no labels
 """
@@ -56,7 +56,7 @@ def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
 def load_images(
     source: Any, *, variant: str | None = None, subset: int | None = None, seed: int = 0, **options: Any
 ) -> Unlabelled:
-    """Return images, wherever they come from, whatever their labels; further options are those of `load`."""
+    """Return images from any source, without labels; further options are those of `load`."""
     place, how = _place(source), _options(options)
     if place is not None and variant is not None:
         raise InputError(
@@ -76,7 +76,7 @@ def load_images(
             f"pre-training is for images [N, C, H, W]; got data of kind '{images.kind}', {list(images.x.shape)}."
         )
     if N < 2:
-        raise InputError(f"pre-training tells images from one another and needs at least two; got {N}.")
+        raise InputError(f"pre-training compares images and needs at least two; got {N}.")
     if subset is None:
         return images
     if not 2 <= subset <= N:

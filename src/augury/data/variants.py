@@ -1,4 +1,4 @@
-"""Data with a planted truth: transformed images (paper B, appendix D), coloured digits (paper C), points in the plane.
+"""Data with a planted invariance: transformed images (paper B, app. D), coloured digits (paper C), points in the plane.
 
 Every image is transformed once, at random, with a fixed seed; the data set carries the widths that were planted.
 
@@ -19,7 +19,7 @@ others staying black. Three tasks on the same images, with descriptors (rotation
 toy: the width w says how far a point may be turned, from the middle of its arc, before its label changes (papers A
 and B).
 
-    w = 180         two rings: the label is the radius, every rotation leaves it alone
+    w = 180         two rings: the label is the radius, which no rotation changes
     w = 90, 45      180 / w arcs on each of two rings, neighbours of different class, those of the other ring swapped;
                     each arc is filled to half, so that a margin separates the classes
     w = 0           a chequerboard of 4 x 4 cells: turning changes labels everywhere
@@ -56,14 +56,12 @@ class Variant:
 
 
 def translations(shift: Float[Tensor, "N 2"]) -> Float[Tensor, "N 3 3"]:
-    """Return translations."""
     T = torch.eye(3, dtype=shift.dtype).repeat(len(shift), 1, 1)
-    T[:, :2, 2] = -shift  # the pixel now at p stood at p - shift
+    T[:, :2, 2] = -shift  # the pixel now at p was at p - shift
     return T
 
 
 def rotations(degrees: Float[Tensor, " N"]) -> Float[Tensor, "N 3 3"]:
-    """Return rotations."""
     radians = degrees * (math.pi / 180)
     T = torch.eye(3, dtype=degrees.dtype).repeat(len(degrees), 1, 1)
     T[:, 0, 0] = T[:, 1, 1] = radians.cos()
@@ -91,7 +89,7 @@ VARIANTS = {
 
 
 def variant_names(name: str) -> list[str]:
-    """Return the single variants that a name stands for."""
+    """Return the single variants of a name."""
     parts = [choose("variant", part.strip(), VARIANTS) for part in name.split("+")]
     widths = [width for part in parts for width in VARIANTS[part].planted]
     twice = next((width for width in widths if widths.count(width) > 1), None)

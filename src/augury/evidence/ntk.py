@@ -19,7 +19,11 @@ Hence, exact for M = N and m = C and tighter for larger M and m,
 The term in brackets comes from one mini-batch; its gradients in eta, delta and the observation noise are unbiased for
 those of the bound. (The authors' work of 2023 on stochastic marginal-likelihood gradients estimates it from m = 1.)
 
-"exact" takes Q from exact Jacobians. "reduced" takes it from Eq. 14's, so what it bounds is the evidence with these.
+"exact" takes Q from exact Jacobians. "reduced" takes it from Eq. 14's, the product of averages over copies in place of
+the average of products, and bounds the evidence with these. That is no bound on the evidence with exact Jacobians: what
+inputs and gradients have in common over the copies is lost, and the determinant is smaller. With one group and all
+outputs it was above the exact evidence for 60 of 60 random MLPs (2-5-3, S = 4), by 0.03 to 0.35 nats. Take "exact" for
+a value that must be a bound.
 """
 
 from collections.abc import Callable, Iterable
@@ -225,7 +229,7 @@ class NtkBound:
         if (self.outputs_per_group or 1) > C:
             raise InputError(
                 f"outputs_per_group must be at most {C}, the outputs of the network; got {self.outputs_per_group}. "
-                f"None stands for all."
+                f"None means all."
             )
         self.C = C
         return C

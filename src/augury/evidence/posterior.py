@@ -198,6 +198,25 @@ class NaturalAscent(nn.Module):
                 break
         return bound
 
+    @torch.no_grad()
+    def sites(
+        self, phi: Float[Tensor, "N F"], y: Shaped[Tensor, "N ..."], seed: int
+    ) -> tuple[Float[Tensor, "N C"], Float[Tensor, "N C"]]:
+        """Return each datum's share of the natural parameters: k_nc, and s_nc + k_nc m_nc."""
+        m, v = self.posterior.moments(phi)
+        rng = generator(seed, phi.device)
+        expected = expected_log_prob(self.likelihood, m, v, y, rng, self.draws, self.mix)
+        return expected.curvature, expected.slope + expected.curvature * m
+
+    @torch.no_grad()
+    def start(self, phi: Float[Tensor, "N F"], curvature: Tensor, target: Tensor) -> None:
+        """Move q to the targets that `sites` of other features give for these, the prior held."""
+        precision = (phi.mT * curvature.mT[:, None]) @ phi
+        precision.diagonal(dim1=-2, dim2=-1).add_(self.posterior.delta)
+        fit_prior, self.fit_prior = self.fit_prior, False
+        self._move((precision, target.mT @ phi), 1.0, 1.0)
+        self.fit_prior = fit_prior
+
     def _targets(self, phi: Tensor, y: Tensor, seed: int) -> tuple[float, tuple[Tensor, Tensor], float]:
         """Return the bound, the targets of the natural parameters, and the expected squared residual."""
         posterior, rng, total, squares = self.posterior, generator(seed, phi.device), 0.0, 0.0

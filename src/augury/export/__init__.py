@@ -1,1 +1,1 @@
-"""What was learned, for use elsewhere: the policy in the words of other libraries, the model as a program."""
+"""What was learned, for use elsewhere: the policy as code for other libraries, the model as a program."""

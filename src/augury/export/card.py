@@ -27,13 +27,13 @@ model = augury.load_model("model.safetensors")
 """
 
 LIMITS = """
-- The widths say how far inputs may move before their labels change *in the training data*. On other data ask again:
+- The widths say how far inputs can be transformed without changing their labels *in the training data*. On other data:
   `augury audit model.safetensors DATA`.
-- The intervals come from the curvature of the evidence at the trained weights: how sharply these weights fix a width,
-  not how another training run would differ.
+- The intervals contain what the data and the noise of the views leave open, with the output layer refitted at every
+  width; they do not contain the differences that another seed's weights or refitting the layers below would make.
 - The program averages the network over {S} fixed views of every input, so it costs {S} passes of the network, and it is
   invariant only as far as such an average is.
-- Views are interpolated, and what moves in from outside an image is black.
+- Views are interpolated; outside the image is black.
 """
 
 LIMITS_PLAIN = """
@@ -98,7 +98,7 @@ def _what(saved: SavedModel) -> str:
 
 def _widths(widths: dict[str, Width]) -> str:
     if not widths:
-        return "No transformations: the labels were not asked about any.\n"
+        return "No transformations: this method uses none.\n"
     rows = [
         f"| {name} | {_number(w.value, w.unit)} | {_interval(w)} | {w.verdict} | "
         f"{'-' if w.planted is None else _number(w.planted, w.unit)} |"
@@ -123,7 +123,7 @@ def _data(run: Run, found: Invariance) -> str:
     data = run.config.get("data", {})
     return (
         f"{found.data}: {data.get('train')} training and {data.get('test')} test examples. "
-        f"The test examples were scored once and steered nothing. Fingerprint of the training data: "
+        f"The test examples were not used for training. Fingerprint of the training data: "
         f"`{data.get('fingerprint')}`.\n"
     )
 
@@ -145,7 +145,7 @@ def _evidence(i: Invariance) -> str:
 
 
 def exportable(path: str | Path) -> Run | Adapted:
-    """Read a run whose model can be exported, or say why there is none."""
+    """Read a run whose model can be exported, or raise an error."""
     found = read_run(path)
     if isinstance(found, Pretrained):
         raise InputError(

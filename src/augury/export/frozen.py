@@ -1,4 +1,4 @@
-"""Views under fixed noise, as modules whose numbers are all constants: what a program of the orbit average is made of.
+"""Views under fixed noise, as modules of constants: the parts of a program of the orbit average.
 
 In evaluation mode every input gets the same S views, so matrices, chances and factors are known before any input is:
 they become buffers, and what is left for the program is to sample, to mix and to permute. Each module maps
@@ -24,7 +24,7 @@ Views = Float[Tensor, "B S ..."]
 
 
 def constant(tensor: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
-    """Return a copy with memory of its own, as a file of constants wants it."""
+    """Return a copy with its own memory, as a file of constants needs."""
     return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
@@ -106,7 +106,7 @@ class FrozenFinite(nn.Module):
 
 
 class Acting(nn.Module):
-    """Any other transformation, its `act` called as it is: colours, and those of the user's own."""
+    """Any other transformation, by its `act`: colours, and the user's own."""
 
     eps: Tensor
 

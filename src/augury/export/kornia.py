@@ -24,7 +24,7 @@ class LearnedAffine(K.GeometricAugmentationBase2D):
         X = torch.einsum("bk,kij->bij", params["eps"].to(input) * eta, G)
         centred = torch.tensor([[1 / half, 0, (1 - W) / 2 / half], [0, 1 / half, (1 - H) / 2 / half], [0, 0, 1]])
         centred = centred.to(input)
-        # kornia wants the way from input to output pixels: the inverse of T.
+        # kornia maps input to output pixels: the inverse of T.
         return torch.linalg.inv(centred) @ torch.matrix_exp(-X) @ centred
 
     def apply_transform(self, input, params, flags, transform=None):

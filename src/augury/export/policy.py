@@ -1,7 +1,7 @@
 """The learned distribution over transformations, apart from the network it was learned with: JSON in and out.
 
 The names of the widths are the words that `transforms.vocabulary` builds transformations from, so names, values and the
-shape of an input are all that is needed to make the distribution again. Loads no torch until a transformation is made.
+shape of an input are all that is needed to rebuild the distribution. Loads no torch until a transformation is made.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ SURE = ("invariant", "given")
 
 @dataclass(frozen=True)
 class Policy(Record):
-    """Which transformations, and how far, in the units a person reads."""
+    """Which transformations, and how far, in their units."""
 
     widths: dict[str, Width]
     """Every width by the name of its generator, in the order in which they act."""
@@ -94,12 +94,12 @@ class Policy(Record):
             ) from error
 
     def write(self, path: str | Path) -> None:
-        """Write the policy as JSON, whole or not at all.
+        """Write the policy as JSON, atomically.
 
         Parameters
         ----------
         path
-            Where the file shall stand.
+            The file.
         """
         write_text(Path(path), self.dumps())
 

@@ -49,7 +49,7 @@ def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.Exp
             return torch.export.export(
                 module.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False
             )
-    except Exception as error:  # torch.export raises whatever it meets in a user's module
+    except Exception as error:  # torch.export raises many exceptions for a user's module
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RunError(
             f"torch.export cannot follow this model ({reason}). Its weights are exported all the same; a network or "
@@ -60,7 +60,7 @@ def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.Exp
 def save_program(path: Path, program: torch.export.ExportedProgram) -> None:
     """Write a program to a .pt2 file, whole or not at all."""
     with written_whole(path) as temporary:
-        renamed = temporary.with_suffix(".pt2")  # torch wants this ending
+        renamed = temporary.with_suffix(".pt2")  # torch requires this suffix
         try:
             torch.export.save(program, renamed)
             renamed.replace(temporary)

@@ -23,7 +23,6 @@ class Target:
 
 
 def json_code(policy: Policy) -> Code:
-    """Write a policy as JSON."""
     return Code(policy.dumps())
 
 

@@ -3,8 +3,8 @@
     minimise over theta and eta   1/B sum_b loss(1/S sum_s f(g(x_b, eps_bs; eta)), y_b) - reward |eta|_2
     reward 0.01;  eta from 0 by Adam;  weight decay 1e-4 on theta only
 
-One loss trains weights and widths together. The fit alone hardly asks for a larger width; the reward does,
-until the fit suffers more. How strong it must be depends on the parameterisation: paper A's complaint.
+One loss trains weights and widths together. The fit alone hardly increases a width; the reward does, until the
+fit suffers more. The right strength depends on the parameterisation, which paper A criticises.
 
 The paper's rate for eta is 0.005 over 1,000 epochs; ours is 0.1 over 15.
 With 0.05 it stopped near 90 degrees on fully rotated digits.

@@ -1,8 +1,8 @@
-"""Trust before a long run: plant a known invariance in the user's own data and see whether it is found.
+"""Plant a known invariance in the user's own data, and test whether it is found.
 
-Every training input is moved once, at random, within known widths; labels stay. A method that works on these data, with
-this network and this budget, must then find about these widths. With a control the same is learned from the data as
-they are: widths that are large there too say nothing about the planting.
+Every training input is transformed once, at random, within known widths; labels are kept. A method that works on these
+data, with this network and this budget, must then find about these widths. A control learns from the original data:
+widths that are large there too are not due to the planting.
 """
 
 import math
@@ -27,7 +27,7 @@ from augury.transforms.base import Transform
 from augury.transforms.vocabulary import build as build_transform
 
 NEAR, PARTLY = (2 / 3, 4 / 3), 1 / 3
-"""How much of a planted width, as eta, must be found to have recovered it, and to have seen something of it."""
+"""Share of a planted width, as eta, that counts as recovered, and as partly recovered."""
 VERDICTS = ("recovered", "partly recovered", "not recovered", "found without planting")
 EPOCHS = (5, 30)
 """Fewest and most epochs that a budget of seconds is spent on."""
@@ -166,11 +166,11 @@ def judge(
     if all(NEAR[0] <= s <= NEAR[1] for s in share.values()):
         return VERDICTS[0], why, "A run with these settings can be trusted to find such an invariance."
     if all(s >= PARTLY and s - before[name] > PARTLY / 2 for name, s in share.items()):
-        return VERDICTS[1], why, "Give it more: --seconds, --images, or --epochs. A longer run goes further."
+        return VERDICTS[1], why, "Increase --seconds, --images or --epochs. A longer run goes further."
     return (
         VERDICTS[2],
         why,
-        "Give it more (--seconds, --images, --epochs), another network (--model), or more views (-S).",
+        "Increase --seconds, --images or --epochs, or try another network (--model) or more views (-S).",
     )
 
 

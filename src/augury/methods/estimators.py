@@ -1,7 +1,7 @@
 """`augury.learn` behind scikit-learn's interface: `fit`, `predict`, `score`; learned attributes end in an underscore.
 
-Where scikit-learn is installed these classes inherit from its own, and take part in searches, cross-validation and
-pipelines. Parameters are what the constructor took, unchanged; fitting again starts anew.
+If scikit-learn is installed these classes inherit from its own, and work in searches, cross-validation and pipelines.
+Parameters are those of the constructor, unchanged; fitting again starts from scratch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ else:
 
 
 class InvariantEstimator(BaseEstimator):
-    """What classifier and regressor share."""
+    """The common part of classifier and regressor."""
 
     task: str
     """"classification" or "regression"."""
@@ -134,7 +134,7 @@ class InvariantEstimator(BaseEstimator):
 
 
 class InvariantClassifier(ClassifierMixin, InvariantEstimator):
-    """A classifier that learns which transformations leave the labels alone, and is invariant to them.
+    """A classifier that learns which transformations do not change the labels, and is invariant to them.
 
     After `fit`: `widths_` (in degrees, pixels, factors), `invariance_` (with intervals and verdicts), `model_`,
     `classes_`, `metrics_` (a line per epoch), `n_features_in_`.
@@ -197,9 +197,9 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
 
 
 class InvariantRegressor(RegressorMixin, InvariantEstimator):
-    """A regressor that learns which transformations leave the targets alone, and is invariant to them.
+    """A regressor that learns which transformations do not change the targets, and is invariant to them.
 
-    Targets are taken as they are: bring them to a size near 1. After `fit`: `widths_`, `invariance_`, `model_`,
+    Targets are not rescaled: scale them to about 1. After `fit`: `widths_`, `invariance_`, `model_`,
     `metrics_`, `n_features_in_`.
 
     Parameters

@@ -1,9 +1,9 @@
-"""Methods with a given transformation: its widths stay, only the weights are learned.
+"""Methods with a given transformation: its widths are fixed, only the weights are learned.
 
 | method | minimises | |
 |---|---|---|
-| augmented | loss(1/S sum_s f(g_s x), y) + decay/2 abs(theta)^2 | the orbit average; the yardstick for learning eta |
-| data_augmented | loss(f(g x), y), one random view per input and step | paper D's DA: what most people do |
+| augmented | loss(1/S sum_s f(g_s x), y) + decay/2 abs(theta)^2 | the orbit average; the reference for learning eta |
+| data_augmented | loss(f(g x), y), one random view per input and step | paper D's DA: ordinary data augmentation |
 | weight_tied | loss(rest(max_j first(g_j x)), y) | paper D's WT: exactly invariant, see `augury.models.weight_tied` |
 """
 
@@ -27,7 +27,7 @@ from augury.transforms.finite_groups import FiniteGroup
 
 
 class GivenTransform(Learner):
-    """Train a network, or its orbit average, with a transformation whose widths stay as they are."""
+    """Train a network, or its orbit average, with a transformation of fixed widths."""
 
     def __init__(self, model: nn.Module, transform: Transform, config: LearnConfig, task: str) -> None:
         if isinstance(transform, FiniteGroup) and not transform.eta.any():
@@ -92,7 +92,7 @@ def random_views(
 
 
 class Augmented(GivenTransform):
-    """Train the orbit average of a network under widths that stay as they are."""
+    """Train the orbit average of a network with fixed widths."""
 
     model: OrbitAverage
 

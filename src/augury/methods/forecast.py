@@ -2,8 +2,8 @@
 
     seconds = epochs * (steps of an epoch) * step + climbs * climb + end + scores
 
-A step and a climb (one step up the evidence) are timed on the real network and data. The end (an interval for each of K
-widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images climbs.
+A training step and an evidence step (a climb) are timed on the real network and data. The end (an interval for each of
+K widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images evidence steps.
 """
 
 import sys
@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
+from augury.methods.lila import WithEvidence
 from augury.methods.prepare import Prepared, prepare
 from augury.records.results import Record
 from augury.training.batches import Batches, own_global_stream, streams
@@ -37,9 +38,9 @@ class Costs(Record):
     step: float
     """One training step."""
     climb: float
-    """One step up the evidence; 0 for a method without."""
+    """An evidence step; 0 for a method without."""
     widths: int
-    """Widths that get an interval in the end; 0 for a method without."""
+    """Widths that get an interval; 0 for a method without."""
     score: float
     """The forward pass of one test input."""
 
@@ -67,7 +68,7 @@ class Forecast(Record):
     steps: int
     """Steps in an epoch."""
     climbs: int
-    """Steps up the evidence in the whole run."""
+    """Evidence steps in the whole run."""
     device: str
     """Where it trains."""
     seconds: float
@@ -87,7 +88,7 @@ def forecast(
     clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
 ) -> Forecast:
-    """Take a few steps of a run and say what all of it would cost; a module of the user's own is left trained."""
+    """Estimate the cost of a run from a few of its steps; a user's own module is trained by them."""
     ready = prepare(data, model, method, transform, settings)
     with own_global_stream(ready.config.seed):
         costs = measure(ready, clock)
@@ -105,7 +106,7 @@ def forecast(
         widths=() if own is None else own.names,
         epochs=config.epochs,
         steps=steps_of(config, N),
-        climbs=climbs_of(config, N) if costs.climb else 0,
+        climbs=climbs_of(config) if costs.climb else 0,
         device=config.device,
         seconds=total_seconds(config, N, len(ready.data.x_test), costs),
         memory=peak_memory(config.device),
@@ -114,7 +115,7 @@ def forecast(
 
 
 def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
-    """Time a few steps, a climb, and a few test inputs; the learner is changed by it."""
+    """Time a few steps, an evidence step, and a few test inputs; this changes the learner."""
     config, data, learner = ready.config, ready.data, ready.learner
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     rng = streams(config.seed)["views"]
@@ -125,13 +126,11 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> 
         started = clock()
         learner.train_step(x, y, rng)
         times.append((clock() - started) / len(x))
+    if isinstance(learner, WithEvidence):
+        learner.climbing = True  # after so few steps it has not learned enough to begin by itself
     started = clock()
     found = learner.end_epoch(batches, config.epochs, rng)
-    climb = (
-        (clock() - started) / max(1, config.climbs(config.epochs, batches.N))
-        if LOG_EVIDENCE in found
-        else 0.0
-    )
+    climb = (clock() - started) / max(1, config.climbs(config.epochs)) if LOG_EVIDENCE in found else 0.0
     some, own = data.x_test[:SCORED], learner.transform
     started = clock()
     if len(some):
@@ -150,8 +149,8 @@ def steps_of(config: LearnConfig, N: int) -> int:
     return -(-N // config.batch)
 
 
-def climbs_of(config: LearnConfig, N: int) -> int:
-    return sum(config.climbs(epoch, N) for epoch in range(1, config.epochs + 1))
+def climbs_of(config: LearnConfig) -> int:
+    return sum(config.climbs(epoch) for epoch in range(1, config.epochs + 1))
 
 
 def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
@@ -161,7 +160,7 @@ def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
     scored = 2 * M  # after the last epoch, and of the one that is kept
     if config.evaluate_every:
         scored += (config.epochs // config.evaluate_every) * min(M, config.evaluate_images or M)
-    return training + climbs_of(config, N) * costs.climb + end + scored * costs.score
+    return training + climbs_of(config) * costs.climb + end + scored * costs.score
 
 
 def peak_memory(device: str) -> int | None:

@@ -5,7 +5,7 @@ r"""Learning invariant weights (paper B): a shallow network, a posterior over it
 every epoch           phi_hat of all data at the widths of now; where W_1 is learned (relu), Adam on it meanwhile
                       q up the bound by natural-gradient steps on these features, with the prior precision
                       eta one step up the bound: Rprop on its gradient at q
-until                 the widths rest; then q once more, with more views, and each width with interval and verdict
+until                 the widths rest; then each width with interval and verdict, and q once more, with more views
 
 Why in turns, and not all by one optimiser as in the paper? For q that was fitted at other widths the gradient in eta
 points back to them (see `evidence.elbo`), so that widths crawl, and stop wherever the schedule ends. For q at its
@@ -23,6 +23,7 @@ is when the loop stops (`settle_window`).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,7 @@ from augury.core.errors import InputError
 from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.evidence.posterior import NaturalAscent, OutputPosterior
-from augury.methods.widths import judged, sober
+from augury.methods.widths import intervals
 from augury.models.shallow import Shallow, ShallowOrbit
 from augury.training.batches import Batches
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner, widths_of
@@ -170,12 +171,16 @@ class InvariantWeights(Learner):
         return {"model": self.model, "likelihood": self.likelihood, **posterior}
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
-        """Fit q once more with the views of evaluation; give every width its interval and verdict."""
-        if self.natural is not None:
-            self._fit(batches, self.model.samples_eval, FINAL_STEPS, rng)
+        """Give every width its interval and verdict; fit q once more with the views of evaluation."""
         if self.bound is None:
             return Findings(widths_of(self.transform, "undecided"))
-        value = self.bound.value(batches(), rng)
-        if self.widths is None:
-            return Findings(widths_of(self.transform, "given"), value)
-        return sober(Findings(judged(self.bound, batches, rng), value), batches.y)
+        found = Findings(widths_of(self.transform, "given"))
+        if self.widths is not None:
+            found = intervals(self.bound, batches, rng, self.config.slight)
+        if self.natural is not None:
+            self._fit(batches, self.model.samples_eval, FINAL_STEPS, rng)
+        return (
+            found
+            if self.widths is not None
+            else replace(found, log_evidence=self.bound.value(batches(), rng))
+        )

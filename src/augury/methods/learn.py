@@ -1,4 +1,4 @@
-"""`augury.learn`: from data, a network and the name of a method to what was learned."""
+"""`augury.learn`: learn the invariances of data with a network and a method."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -41,7 +41,7 @@ class Learned:
     transform: Transform | None = None
     """The distribution over transformations, learned or given, if the method has one."""
     baseline: "Learned | None" = None
-    """The plain network that was trained for comparison, if it was asked for."""
+    """The plain network trained for comparison, if requested."""
     report: Path | None = None
     """The report of the run's folder, if there is a folder."""
 
@@ -60,7 +60,7 @@ def learn(
     callbacks: Progress | Sequence[Progress] = (),
     **settings: Any,
 ) -> Learned:
-    """Train a network and learn which invariances the data have.
+    """Train a network and learn the invariances of the data.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ def learn(
     transform
         A transformation of your own. Default: made from the setting `generators`.
     run
-        Folder for settings, metrics, checkpoints, the model, what was learned and its report. If omitted,
-        nothing is written. With a folder, the test set is scored eight times on the way (`evaluate_every`).
+        Folder for settings, metrics, checkpoints, the model, results and report. If omitted,
+        nothing is written. With a folder, the test set is scored eight times during training (`evaluate_every`).
     overwrite
         Replace the run in the folder.
     resume
         Continue the run in the folder; it resumes bit for bit.
     baseline
-        Also train the same network without any invariance, for comparison; its files go to run/baseline.
+        Also train the same network without invariance, for comparison; its files go to run/baseline.
     callbacks
         One or several, notified of every step and every epoch, in this order.
     settings
@@ -113,7 +113,7 @@ def learn(
 
 
 def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: bool, resume: bool) -> Learned:
-    """Train one network, and leave everything but the report in its folder."""
+    """Train one network, and write everything but the report to its folder."""
     dataset, config, learner = ready.data, ready.config, ready.learner
     folder = None
     if run is not None:
@@ -137,7 +137,7 @@ def _baseline(ready: Prepared, untrained: str | nn.Module | None, transform: Tra
 
 
 def _compared(learned: Learned, plain: Learned, data: Dataset, folder: Path | None) -> Learned:
-    """Return what was learned beside the baseline, and leave the comparison in the folder."""
+    """Return the results with those of the baseline, and write the comparison to the folder."""
     invariance = replace(learned.invariance, log_evidence_without=plain.invariance.log_evidence)
     if folder is not None:
         RunFolder(folder).write(invariance)

@@ -11,21 +11,25 @@ every other weight a point. It is cheap, and known to fail where the features be
 decide.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from augury.config.learn import LearnConfig
+from augury.config.learn import LEARNED, LearnConfig
 from augury.core.errors import InputError
 from augury.curvature.tape import last_layer
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
-from augury.methods.widths import judged, sober
+from augury.methods.widths import guess, intervals
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
 from augury.training.learner import Findings, Learner
 from augury.training.optimizers import Cosine, for_weights
 from augury.transforms.base import Transform
+
+CLIP = 1.0
+"""Largest norm of the weights' gradient."""
 
 
 class WithEvidence(Learner):
@@ -40,20 +44,30 @@ class WithEvidence(Learner):
     evidence: AnyEvidence | None
     """None for a fixed weight decay in place of the prior."""
 
+    climbing = False
+    """Whether the network has learned enough for its evidence to choose widths."""
+    total = 0.0
+    """Sum of the losses of this epoch's steps."""
+
     def take_step(self, loss: Tensor) -> float:
         """Take one step on the weights, down the loss and the prior."""
         self.weights.zero_grad()
         loss.backward()
         if self.evidence is not None:
             self.evidence.add_prior_gradient()
+        nn.utils.clip_grad_norm_([p for group in self.weights.param_groups for p in group["params"]], CLIP)
         self.weights.step()
+        self.total += loss.item()
         return loss.item()
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
         """Climb the evidence, where it is time to."""
         diagnostics: dict[str, float] = {}
-        if self.evidence is not None:
-            for _ in range(self.config.climbs(epoch, batches.N)):
+        loss, self.total = self.total / len(batches), 0.0
+        guessed = math.inf if batches.y.is_floating_point() else -guess(batches.y) / batches.N
+        self.climbing = self.climbing or loss < LEARNED * guessed
+        if self.evidence is not None and self.climbing:
+            for _ in range(self.config.climbs(epoch)):
                 diagnostics = self.evidence.step(batches(rng), rng)
         return diagnostics
 
@@ -73,12 +87,16 @@ class WithEvidence(Learner):
 
     def extra_state(self) -> dict[str, Tensor]:
         """Return the prior precision, if it is learned."""
-        if not isinstance(self.evidence, Evidence):
-            return {}
-        return {"log_delta": self.evidence.log_delta.detach().clone()}
+        delta = (
+            {"log_delta": self.evidence.log_delta.detach().clone()}
+            if isinstance(self.evidence, Evidence)
+            else {}
+        )
+        return {"climbing": torch.tensor(self.climbing), **delta}
 
     @torch.no_grad()
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
+        self.climbing = bool(state.get("climbing", True))  # version 0.1 climbed from the third epoch on
         if isinstance(self.evidence, Evidence):
             self.evidence.log_delta.copy_(state["log_delta"])
 
@@ -103,7 +121,7 @@ class Lila(WithEvidence):
         self.weights = for_weights(net, config, weight_decay=0.0)
         self.evidence = make_evidence(self.model, config, task, N, only)
         self.cosines = [
-            Cosine(self.weights, config.rate_end),
+            Cosine(self.weights, config.rate_end, config.warm_up),
             Cosine(self.evidence.eta_optimizer, config.eta_rate_end),
         ]
 
@@ -116,10 +134,7 @@ class Lila(WithEvidence):
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""
-        widths = judged(self.evidence, batches, rng)
-        found = Findings(widths, self.evidence.value(batches(), rng))
-        # The bound by the NTK is loose: that it is below a guess says nothing.
-        return found if self.config.evidence == "ntk" else sober(found, batches.y)
+        return intervals(self.evidence, batches, rng, self.config.slight)
 
 
 class LastLayer(Lila):
@@ -135,7 +150,7 @@ class LastLayer(Lila):
         for group in self.weights.param_groups:
             group["params"] = [p for p in group["params"] if p in bayesian]
         self.weights.add_param_group({"params": others, "weight_decay": config.weight_decay})
-        self.cosines[0] = Cosine(self.weights, config.rate_end)
+        self.cosines[0] = Cosine(self.weights, config.rate_end, config.warm_up)
 
 
 def make_evidence(

@@ -34,7 +34,7 @@ class Plain(WithEvidence):
         if config.evidence != "none":
             self.evidence = make_evidence(OrbitAverage(net, Identity(), 1, 1), config, task, N)
         self.weights = for_weights(net, config, 0.0 if self.evidence else config.weight_decay)
-        self.cosines = [Cosine(self.weights, config.rate_end)]
+        self.cosines = [Cosine(self.weights, config.rate_end, config.warm_up)]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         f = self.model(x)

@@ -1,4 +1,4 @@
-"""From data, a network, a method and settings to a learner that is ready to train: all checks, no training."""
+"""Builds a learner from data, a network, a method and settings: all checks, no training."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 from augury.config.learn import METHOD_DEFAULTS, LearnConfig, method_name
 from augury.config.synonyms import renamed
-from augury.core.errors import InputError
+from augury.core.errors import InputError, choose
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.registry import build as build_learner
@@ -97,14 +97,14 @@ def _config(
         model = METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR[data.kind]
         model = model if model in that_take(data.input_shape) else "mlp"
     name = model if isinstance(model, str) else CUSTOM
-    config = LearnConfig.for_method(method, **{**settings, "model": name})
+    config = LearnConfig.for_method(method, **{**settings, "model": name}).with_epochs(len(data.x_train))
     if config.generators is not None and transform is not None:
         raise InputError(
             "give transform or generators, not both: generators only say which transform to make."
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
         config = replace(config, generators=(GENERATORS_FOR[data.kind],))
-    return config
+    return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
 
 def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) -> Transform | None:
@@ -113,6 +113,8 @@ def _transform(data: Dataset, transform: Transform | None, config: LearnConfig) 
     if transform is not None:
         transform.check(data.x_train[:1])
         transform.set_widths(config.widths)
+        for name in config.slight:
+            choose("generator in slight", name, transform.names)
     return transform
 
 
@@ -147,7 +149,7 @@ def _output_shape(net: nn.Module, data: Dataset) -> tuple[int, ...]:
     device = next(net.parameters()).device
     try:
         output = net.eval()(x.to(device))
-    except Exception as error:  # a user's module may raise anything when the inputs do not fit
+    except Exception as error:  # a user's module may raise any exception if the inputs do not fit
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"the network cannot take inputs of shape {list(data.input_shape)}: {reason}. "

@@ -25,9 +25,9 @@ class Method:
     learner: str
     """Name of the class: (net, transform, config, task, N)."""
     needs_transform: bool = True
-    """Whether there must be something to learn the widths of."""
+    """Whether a transformation is required."""
     needs_example: bool = False
-    """Whether the learner must see a few inputs to find its way in the network (argument `example`)."""
+    """Whether the learner needs example inputs (argument `example`)."""
 
 
 METHODS: dict[str, Method] = {
@@ -36,7 +36,9 @@ METHODS: dict[str, Method] = {
         "augury.methods.augerino",
         "Augerino",
     ),
-    "augmented": Method("fixed widths, given by you", "augury.methods.fixed_transform", "Augmented"),
+    "augmented": Method(
+        "the orbit average with given, fixed widths", "augury.methods.fixed_transform", "Augmented"
+    ),
     "last_layer": Method(
         "LILA with the evidence of the last layer only: an ablation (Schwoebel et al., 2022)",
         "augury.methods.lila",
@@ -54,12 +56,12 @@ METHODS: dict[str, Method] = {
         "InvariantWeights",
     ),
     "data_augmented": Method(
-        "the bare network on transformed copies, widths given by you: what most people do (paper D's DA)",
+        "the bare network on transformed inputs with given widths: data augmentation (paper D's DA)",
         "augury.methods.fixed_transform",
         "DataAugmented",
     ),
     "regularised": Method(
-        "logits pulled together over the orbit until saliency is invariant too (paper D's IR)",
+        "penalises differences of the logits over the orbit until saliency is invariant (paper D's IR)",
         "augury.methods.regularised",
         "Regularised",
     ),
@@ -88,7 +90,7 @@ def build(
     if row.needs_transform and transform is None:
         raise InputError(
             f"method '{config.method}' learns the widths of transformations, and such data have none. "
-            f"Give one of your own (transform=...), or take method 'plain'."
+            f"Pass your own (transform=...), or use method 'plain'."
         )
     extra = {"example": example} if row.needs_example else {}
     make = getattr(import_module(row.module), row.learner)

@@ -1,4 +1,4 @@
-r"""Invariance regularisation (paper D's IR): the network's logits are pulled together over the orbit.
+r"""Invariance regularisation (paper D's IR): differences of the logits over the orbit are penalised.
 
     minimise  1/B sum_b loss(f(x_b), y_b) + nu |f(g_b x_b) - f(x_b)|^2,   g_b from the given transformation
 
@@ -8,10 +8,10 @@ epoch, with SI measured on a part of the training set,
     log nu <- log nu + gain * clip((target + margin - SI) / 0.02, -1/2, 1).
 
 The gain lets nu grow a hundredfold over the run, and by a tenth per epoch in a long one; it is halved each time SI
-crosses its aim. Faster would not do: a network whose nu is large before it has learned anything learns to ignore its
-input. So a short run may end before nu is large enough; `conclude` says so.
+crosses its aim. If nu grows faster, the network learns to ignore its input. A short run may therefore end before nu is
+large enough; `conclude` adds a note.
 
-The price is accuracy: the easiest way to ignore a transformation is to ignore the input (spectral decay).
+The cost is accuracy: the easiest way to ignore a transformation is to ignore the input (spectral decay).
 """
 
 import math
@@ -35,7 +35,7 @@ NU_START = 1.0
 """Where an automatic nu begins."""
 
 MARGIN = 0.015
-"""How far above the target an automatic nu aims: SI jumps about from epoch to epoch, by 0.007 or so."""
+"""Margin above the target for an automatic nu: SI fluctuates between epochs by about 0.007."""
 
 REACH = 100.0
 """How many times larger an automatic nu can grow over a short run."""
@@ -61,7 +61,7 @@ class Regularised(GivenTransform):
         return loss, loss + self.nu.item() * logit_error(f, f_g[:, None]).mean()
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
-        """Measure LI and SI, and let nu follow."""
+        """Measure LI and SI, and update nu."""
         LI, SI = self.probe(batches, rng)
         diagnostics = {"nu": self.nu.item(), "LI": LI, "SI": SI}
         if self.automatic:
@@ -99,13 +99,13 @@ class Regularised(GivenTransform):
             return found
         _, SI = self.probe(batches, rng)
         note = (
-            f"SI is {SI:.3f}, below its target of {self.target:g}: the epochs were over before nu, "
-            f"{self.nu.item():.3g} at last, was large enough. Train longer (epochs), or give a larger nu."
+            f"SI is {SI:.3f}, below its target of {self.target:g}: training ended before nu, "
+            f"at last {self.nu.item():.3g}, was large enough. Train longer (epochs), or give a larger nu."
         )
         return found if self.target <= SI else replace(found, notes=(note,))
 
     def extra_state(self) -> dict[str, Tensor]:
-        """Return nu, and how it moves."""
+        """Return nu and its update."""
         return {"nu": self.nu, "gain": self.gain, "gap": self.gap}
 
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:

@@ -1,172 +1,238 @@
-"""How sure are we of a width? From the curvature of the evidence in eta.
+r"""Which widths does the evidence support? A profile along each width, with the output layer refitted.
 
-Near its maximum the evidence is a Gaussian in eta whose precision is -d^2 log p(D) / d eta_k^2, taken by central
-differences of the gradient at equal noise. A width that stands at its upper bound (half a turn) has no upper end to
-find. Where this does not decide, because the evidence is flat or bent upwards just there, it is followed further (see
-`profile`): a plateau from 150 to 180 degrees is sure of being far from 0.
+The 95 % interval is the hull of { eta_k : l(eta_k) >= max l - 1.92 }, l as in `evidence.refit`, the other widths held
+at their values. No derivative in eta is needed: a width that cannot be negative has its end at 0. The scan goes on
+until the evidence is `FAR` below its best, so that a better optimum beyond a valley is seen; an estimate outside the
+interval moves to the best width, with the output layer refitted there.
 
-The verdict asks whether the 95 % interval lies on one side of `SLIGHT`, the width below which a transformation
-hardly moves anything: 0.1 is 6 degrees, a tenth of the scale, 1.4 pixels of 28.
+Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
+data scaled up, from the sample. If the difference between a width and the best one has the variance s^2, the drop that
+leaves 95 % is, instead of z^2 / 2, the d with
 
-Where a parabola does not describe the evidence: follow it along one width, away from where the width stands.
+    d = z^2 / 2 (1 + s^2 / 2d),
 
-    log p(eta_k) - log p(here)  =  integral of d log p / d eta_k,        all else held, at equal noise
+because noise with variance s^2 in the slope of a parabola moves its top by a share s^2 / 2d of its own variance. If
+the layers below were held, l is the evidence of a model that is wrong away from where they were trained, and falls more
+steeply than the data warrant. For a true model, differences of l have the variance 2d over data sets (the information
+equality); the variance of the data's terms beyond that is added to s^2, as in a sandwich estimate:
 
-A walk in both directions, on a ladder of widths that is fine near 0, until the evidence has fallen by `DROP`: what is
-left is the interval in which it is within `DROP` of its best, as 95 % of a Gaussian are. Between two knots the gradient
-is taken to be straight; where an end of the interval lies, another knot is put between them.
+    s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d)
 
-Does the evidence beat a guess? Where it does not, it knows nothing of widths either.
+The verdict asks whether the interval lies on one side of `slight`, the width below which a transformation hardly moves
+anything. A network that is switched off (delta to infinity) has the evidence of a guess at every width, so l is never
+below that of a guess that never looks at the inputs; if the run's own evidence does not beat it, no width is decided:
 
     classes   log p(guess) = sum_c n_c log(n_c / N):  their frequencies, whatever the input
     numbers   a Gaussian about the mean of the targets, with their variance
-
-With few or hard data a network that is evaluated by its evidence can end below that: the more it has learned, the more
-its weights cost. Widths then go wherever weights become cheaper, which is no invariance of the data: on 1,000
-photographs a shift ran to 13 of 32 pixels, on 1,000 coloured digits a scale to 5. Both had less evidence than a guess,
-and no other run of `augury bench policies` and of paper A's recovery had.
 """
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from augury.core.units import WidthSpec
-from augury.evidence.ascent import AnyEvidence, some_of
+from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
+from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
 from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.learner import Findings, widths_of
+from augury.training.learner import Findings
 
 SLIGHT = 0.1
-"""eta below which a width counts as none."""
-STEP = 0.05
-"""Step of the central differences, in eta: wide enough to rise over the noise of float32."""
-LARGEST = 500
-"""Data used for the curvature: it is scaled up, and only its size matters."""
-Z = 1.96
+"""eta below which a width counts as none by default: 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
+DROP = 1.92
+"""Nats below the best: 1.96^2 / 2."""
+FAR = 20.0
+"""Nats below the best at which a scan turns back."""
+SINGLE, SEVERAL = (12, 12), (6, 4)
+"""Widths of a scan and further ones at its best and at the ends of the interval, at most; for one width, or several."""
+FINE = 40
+"""Points of the interpolation between two of them."""
+REFITS: dict[type, Callable[..., Refit]] = {Elbo: ElboRefit, Evidence: LaplaceRefit, NtkEvidence: NtkRefit}
+"""How the evidence of each kind is refitted."""
 
 
-def judged(evidence: AnyEvidence | Elbo, batches: Batches, rng: torch.Generator) -> dict[str, Width]:
-    """Return every width with its interval and verdict."""
-    transform = evidence.model.transform
-    if sum(p.numel() for p in evidence.eta) != len(transform.specs):
-        return widths_of(
-            transform, "undecided"
-        )  # a width made of several parameters has no curvature of its own
-    sample = some_of(batches(rng), LARGEST)
+@dataclass(frozen=True)
+class Profile:
+    """The log evidence along one width."""
+
+    knots: dict[float, Knot]
+    """What was found, by width, as eta."""
+    upper: float
+    """The largest width that means anything new; may be infinite."""
+
+    @property
+    def best(self) -> float:
+        """The best-supported of the knots."""
+        return max(self.knots, key=lambda eta: self.knots[eta].log_p)
+
+    def drop(self, eta: float) -> float:
+        """Return how far below its best the evidence may be at a knot, given its noise there."""
+        best, knot = self.knots[self.best], self.knots[eta]
+        n = len(knot.noise)
+        N = knot.N or n
+        s2 = (N / n) ** 2 * float((knot.noise - best.noise).double().square().sum())
+        if knot.terms is not None and best.terms is not None:
+            spread = N * float((knot.terms - best.terms).double().var(correction=0))
+            s2 += (N / n - 1) * spread + max(0.0, spread - 2 * (best.log_p - knot.log_p))
+        return DROP / 2 + math.sqrt(DROP**2 / 4 + DROP * s2 / 2)
+
+    def hopeless(self, eta: float) -> bool:
+        """Return whether a scan may turn back at this knot."""
+        return self.knots[self.best].log_p - self.knots[eta].log_p > max(FAR, 2 * self.drop(eta))
+
+    def curve(self) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Return a fine grid of widths, the evidence there, and how much it may fall, given its noise."""
+        x = torch.tensor(sorted(self.knots), dtype=torch.float64)
+        y = torch.tensor([self.knots[float(eta)].log_p for eta in x], dtype=torch.float64)
+        drop = torch.tensor([self.drop(float(eta)) for eta in x], dtype=torch.float64)
+        eta, log_p = cubic(x, y)
+        right = torch.searchsorted(x, eta).clamp(1, len(x) - 1)
+        t = (eta - x[right - 1]) / (x[right] - x[right - 1])
+        return eta, log_p, drop[right - 1] * (1 - t) + drop[right] * t
+
+    def supported(self) -> tuple[float, float, float]:
+        """Return the best width of the interpolation, and the ends of the set not too far below it."""
+        eta, log_p, drop = self.curve()
+        inside = eta[log_p >= log_p.max() - drop]
+        return float(eta[log_p.argmax()]), float(inside[0]), float(inside[-1])
+
+    def interval(self) -> tuple[float, float]:
+        """Return the ends of the set of supported widths; infinite where the scan has found no end."""
+        _, low, high = self.supported()
+        open_end = high == max(self.knots) and not math.isclose(high, self.upper)
+        return low, math.inf if open_end else min(high, self.upper)
+
+
+def cubic(x: Float[Tensor, " m"], y: Float[Tensor, " m"]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """Interpolate; the slope at a knot is that of the parabola through it and its neighbours, exact for parabolas."""
+    h, rise = x.diff(), y.diff() / x.diff()
+    inner = (rise[:-1] * h[1:] + rise[1:] * h[:-1]) / (h[:-1] + h[1:])
+    first, last = (inner[:1], inner[-1:]) if len(inner) else (rise, rise)
+    m = torch.cat([2 * rise[:1] - first, inner, 2 * rise[-1:] - last])
+    t = torch.linspace(0, 1, FINE + 1, dtype=torch.float64)[:-1, None]
+    between = (
+        (1 + 2 * t) * (1 - t) ** 2 * y[:-1] + t * (1 - t) ** 2 * h * m[:-1]
+        + t**2 * (3 - 2 * t) * y[1:] + t**2 * (t - 1) * h * m[1:]
+    )  # fmt: skip
+    return torch.cat([(x[:-1] + t * h).mT.flatten(), x[-1:]]), torch.cat([between.mT.flatten(), y[-1:]])
+
+
+def profiled(
+    knot: Callable[[float], Knot],
+    here: float,
+    upper: float,
+    limit: float = 0.0,
+    cost: tuple[int, int] = SINGLE,
+) -> Profile:
+    """Evaluate the evidence along a width: a scan both ways from here, then at its best and at the ends of its set.
+
+    The scan includes `limit`. A width whose whole interval is below it has its verdict and is not refined.
+    """
+    top = upper if math.isfinite(upper) else max(1.0, 2 * here)
+    rungs = sorted({*(top * (j / cost[0]) ** 1.5 for j in range(cost[0] + 1)), min(limit, top)})
+    found = Profile({here: knot(here)}, upper)
+    up = [eta for eta in rungs if eta > here + 0.02 * top or here < eta in (top, limit)]
+    down = [eta for eta in reversed(rungs) if eta < here - 0.02 * top or here > eta in (0.0, limit)]
+    for way in (up, down):
+        for eta in way:
+            found.knots[eta] = knot(eta)
+            if found.hopeless(eta):
+                break
+    for _ in range(cost[1]):
+        best, low, high = found.supported()
+        if high <= limit in found.knots:
+            break
+        # Another knot tells most at the best or at an end of the set, whichever is farthest from a knot.
+        gap, eta = max((min(abs(known - a) for known in found.knots), a) for a in (best, low, high))
+        if gap <= max(0.02 * (high - low), 0.002 * top):
+            break
+        found.knots[eta] = knot(eta)
+    return found
+
+
+def intervals(
+    evidence: Elbo | AnyEvidence, batches: Batches, rng: torch.Generator, slight: Mapping[str, float]
+) -> Findings:
+    """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
+    shuffled = list(batches(rng))
+    x, y = torch.cat([x for x, _ in shuffled]), torch.cat([y for _, y in shuffled])
     seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
-    entries = [(p, k) for p in evidence.eta for k in range(p.numel())]
-    slopes = [slope_of(evidence, sample, seed, p, k) for p, k in entries]
-    rows = zip(transform.specs, transform.eta.detach().abs().tolist(), slopes, strict=True)
-    return {spec.name: _judged(spec, eta, slope) for spec, eta, slope in rows}
+    refit = REFITS[type(evidence)](evidence, x, y, seed)
+    found = supported(refit, slight)
+    if len(refit.x) < batches.N:
+        found = replace(found, log_evidence=evidence.value(batches(), rng))
+    # The bound by the NTK is loose: that it is below a guess says nothing.
+    return found if isinstance(evidence, NtkEvidence) else undecided_below_guess(found, batches.y)
 
 
-Slope = Callable[[float], float]
-"""The derivative of the evidence at a width."""
+def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
+    """Return every width with interval and verdict, notes on those that moved, and the refitted evidence."""
+    transform, widths, notes, log_p = refit.model.transform, {}, [], None
+    sampling, transform.sampling, start = transform.sampling, "centred", refit.state()
+    known: tuple[Knot, Any] | None = (
+        None  # the knot and the state at the widths as they are: shared by all profiles
+    )
+    try:
+        for spec in transform.specs:
+            limit = SLIGHT if spec.name not in slight else spec.unit.from_person(slight[spec.name])
+            found, here, eta, known = _profile(refit, spec, limit, known)
+            log_p, gain = found.knots[eta].log_p, found.knots[eta].log_p - found.knots[here].log_p
+            widths[spec.name] = width_of(spec, eta, *found.interval(), limit)
+            if eta != here:
+                ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(eta)}
+                notes.append(MOVED.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **ends))
+    finally:
+        transform.sampling = sampling
+    if notes:
+        refit.settle()
+    else:
+        refit.restore(start)
+    return Findings(widths, log_p, notes=tuple(notes))
 
 
-def _judged(spec: WidthSpec, eta: float, slope: Slope) -> Width:
-    width = width_of(spec, eta, *gaussian(eta, precision(slope, eta), spec.upper))
-    if width.verdict != "undecided":
-        return width
-    return width_of(spec, eta, *plausible(slope, eta, spec.upper))
+def _profile(
+    refit: Refit, spec: WidthSpec, limit: float, known: tuple[Knot, Any] | None
+) -> tuple[Profile, float, float, tuple[Knot, Any]]:
+    """Return the profile along a width, where it was, where it is now (moved if it was outside), and the knot there."""
+    transform, unit = refit.model.transform, spec.unit
+    here = unit.from_person(transform.describe()[spec.name])
+    floor = -math.inf if refit.y.is_floating_point() else guess(refit.all_y[: refit.N])
+    states: dict[float, Any] = {} if known is None else {here: known[1]}
+
+    def knot(eta: float) -> Knot:
+        if known is not None and eta == here:
+            return known[0]
+        if states:
+            refit.restore(states[min(states, key=lambda other: abs(other - eta))])
+        transform.set_widths({spec.name: unit.to_person(eta)})
+        found = refit.knot()
+        states[eta] = refit.state()
+        return replace(found, log_p=max(found.log_p, floor))
+
+    found = profiled(knot, here, spec.upper, limit, SINGLE if len(transform.specs) == 1 else SEVERAL)
+    low, high = found.interval()
+    eta = here if low <= here <= high else found.best
+    refit.restore(states[eta])
+    transform.set_widths({spec.name: unit.to_person(eta)})
+    return found, here, eta, (found.knots[eta], states[eta])
 
 
-def slope_of(
-    evidence: AnyEvidence | Elbo, sample: tuple[Tensor, Tensor], seed: int, parameter: Tensor, k: int
-) -> Slope:
-    """Return d log p / d eta_k as a function of that width, all else and the noise held."""
-    which = next(n for n, p in enumerate(evidence.eta) if p is parameter)
-
-    def slope(eta: float) -> float:
-        held = parameter.detach().clone()
-        with torch.no_grad():
-            parameter[k] = eta
-        gradient = float(evidence.gradient(*sample, seed)[which][k])
-        with torch.no_grad():
-            parameter.copy_(held)
-        return gradient
-
-    return slope
+MOVED = "{name} moved from {here:.3g} to {there:.3g} {unit}, where the evidence is {gain:.1f} nats higher."
+"""Said where training had ended outside the interval."""
 
 
-def precision(slope: Slope, eta: float) -> float:
-    """Return -d^2 log p(D) / d eta^2."""
-    return -(slope(eta + STEP) - slope(eta - STEP)) / (2 * STEP)
-
-
-def gaussian(eta: float, precision: float, upper: float) -> tuple[float, float]:
-    """Return the 95 % interval of a Gaussian, within the sensible range."""
-    spread = Z / math.sqrt(precision) if precision > 0 else math.inf
-    return max(0.0, eta - spread), min(upper, eta + spread)
-
-
-def width_of(spec: WidthSpec, eta: float, low: float, high: float) -> Width:
-    """Return one width with its interval and verdict."""
-    verdict = "invariant" if low >= SLIGHT else "not invariant" if high <= SLIGHT else "undecided"
+def width_of(spec: WidthSpec, eta: float, low: float, high: float, limit: float = SLIGHT) -> Width:
+    """Return one width with its interval and the verdict on it."""
+    verdict = "invariant" if low >= limit else "not invariant" if high <= limit else "undecided"
     to_person = spec.unit.to_person
     end = to_person(high) if math.isfinite(high) else None
     return Width(to_person(eta), spec.unit.symbol, to_person(low), end, verdict)
-
-
-DROP = 1.92
-"""Nats below the best: 1.96^2 / 2."""
-RUNGS = (0.0, 0.1, 0.4, 1.2, 2.4)
-"""Widths to look at, in eta."""
-HALVINGS = 2
-"""Knots that are put around each end."""
-FINE = 50
-"""Points between two knots."""
-
-
-def plausible(slope: Slope, here: float, upper: float) -> tuple[float, float]:
-    """Return between which widths the evidence is within `DROP` of its best."""
-    top = upper if math.isfinite(upper) else max(RUNGS[-1], 2 * here)
-    knots = {here: slope(here)}
-    walk(slope, knots, (v for v in sorted({*RUNGS, top}) if here < v <= top))
-    walk(slope, knots, (v for v in reversed(RUNGS) if v < here))
-    for _ in range(HALVINGS):
-        for end in ends(knots, here):
-            below, above = max(v for v in knots if v <= end), min(v for v in knots if v >= end)
-            if below < above:
-                middle = (below + above) / 2
-                knots[middle] = slope(middle)
-    low, high = ends(knots, here)
-    return low, math.inf if high == top < upper else high
-
-
-def walk(slope: Slope, knots: dict[float, float], rungs: Iterable[float]) -> None:
-    """Follow the evidence from rung to rung until it has fallen by `DROP`."""
-    for rung in rungs:
-        knots[rung] = slope(rung)
-        v, log_p = evidence(knots)
-        if float(log_p[v == rung]) < float(log_p.max()) - DROP:
-            break
-
-
-def evidence(knots: dict[float, float]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """Return widths, and the evidence there relative to the first."""
-    at = sorted(knots)
-    v, log_p = [torch.tensor(at[:1], dtype=torch.float64)], [torch.zeros(1, dtype=torch.float64)]
-    t = torch.linspace(0, 1, FINE + 1, dtype=torch.float64)[1:]
-    for a, b in pairwise(at):
-        rise = (b - a) * (knots[a] * t + (knots[b] - knots[a]) * t.square() / 2)
-        v.append(torch.cat([a + (b - a) * t[:-1], torch.tensor([b], dtype=torch.float64)]))
-        log_p.append(log_p[-1][-1] + rise)
-    return torch.cat(v), torch.cat(log_p)
-
-
-def ends(knots: dict[float, float], here: float) -> tuple[float, float]:
-    """Return the widths farthest apart at which the evidence is within `DROP` of its best."""
-    v, log_p = evidence(knots)
-    inside = v[log_p >= log_p.max() - DROP]
-    return min(float(inside[0]), here), max(float(inside[-1]), here)
 
 
 NOTE = (
@@ -178,7 +244,7 @@ NOTE = (
 
 
 def guess(y: Shaped[Tensor, "N ..."]) -> float:
-    """Return the log probability of targets for one who knows how they are distributed, and not the inputs."""
+    """Return the log probability of targets under their own distribution, whatever the inputs."""
     N = len(y)
     if not y.is_floating_point():
         n = torch.unique(y, return_counts=True)[1].double()
@@ -187,7 +253,7 @@ def guess(y: Shaped[Tensor, "N ..."]) -> float:
     return float(-N / 2 * ((2 * math.pi * variance).log() + 1).sum())
 
 
-def sober(found: Findings, y: Shaped[Tensor, "N ..."]) -> Findings:
+def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."]) -> Findings:
     """Return findings as they are, or without any verdict where their evidence does not beat a guess."""
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:

@@ -43,7 +43,7 @@ class Branch(nn.Module, ABC):
         self.conv1, self.conv2 = conv3(n_in, n_out, stride), conv3(n_out, n_out)
 
     def initialise(self, rng: torch.Generator, branches: int) -> None:
-        """Initialise the weights by Fixup's rule for a network of so many branches."""
+        """Initialise the weights by Fixup's rule for a network of L branches."""
         he_normal_(self.conv1.weight, rng, branches**-0.5)
         nn.init.zeros_(self.conv2.weight)
 

@@ -1,4 +1,4 @@
-"""A feature extractor for every invariance: the weights of its convolutions are generated from a descriptor (paper C).
+"""A feature extractor whose convolutions' weights are generated from an invariance descriptor (paper C).
 
     features = f(x; theta(i)),    i in [0, 1]^K: 1 for invariance to a group of transformations, 0 for sensitivity
 
@@ -181,7 +181,7 @@ class HyperExtractor(nn.Module):
         if not ((i >= 0) & (i <= 1)).all():
             raise InputError(
                 f"every entry of a descriptor must lie in [0, 1]; got {[round(v, 4) for v in i.tolist()]}. "
-                f"1 stands for invariance to the group, 0 for sensitivity."
+                f"1 means invariance to the group, 0 sensitivity."
             )
         return i
 

@@ -16,7 +16,7 @@ class OrbitAverage(nn.Module):
 
     The S views of every input are folded into the batch axis: one forward of B * S inputs, then a mean.
     In evaluation mode all inputs share one set of noise from a fixed seed: the average is then a function of the
-    input alone, whatever else is in the batch.
+    input alone, not of the rest of the batch.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What a run leaves to be looked at: pictures, orbits with the model's answers, errors. Plain data, free of torch.
+"""What a report shows of a run: images, orbits with the model's predictions, errors. Plain data, free of torch.
 
 views/exhibits.json     the record `Exhibits`
-views/*.png, *.jpg      the pictures it names
-views/beside.json       another model's answers on the same orbits, where one was trained to compare
+views/*.png, *.jpg      its images
+views/beside.json       the baseline's predictions on the same orbits, if one was trained
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from augury.records.record import Count, Name, OneOf, Positive, Record, Share
 VIEWS, EXHIBITS, BESIDE = "views", "exhibits.json", "beside.json"
 """The folder, and the records in it."""
 AUDIT, WORST = "audit.json", "worst.json"
-"""The record of an audit, and what it leaves among the views."""
+"""The record of an audit, and its file in the views."""
 BOX = 1000
-"""Drawings live in a square of this side, y downwards."""
+"""Side of the square of a drawing; y is downwards."""
 STYLES = ("picture", "line", "dots")
 
 Numbers = Sequence[int]
@@ -42,7 +42,7 @@ class Gallery(Record):
     strokes: Sequence[Sequence[Sequence[Numbers]]] = ()
     """[row][column][stroke]: x0, y0, x1, y1, ... whole numbers in a frame, for lines and dots."""
     backdrop: Sequence[Numbers] = ()
-    """[class]: x0, y0, ... of dots that stand behind every frame."""
+    """[class]: x0, y0, ... of dots behind every frame."""
 
     def check(self) -> None:
         """Raise unless there is a frame for every row and column."""
@@ -63,7 +63,7 @@ class Example(Record):
     index: Count
     """Its place in the set it was drawn from."""
     label: str | None = None
-    """Its class, where it has one."""
+    """Its class, if it has one."""
     target: Sequence[float] = ()
     """Its first targets, for regression."""
 
@@ -79,7 +79,7 @@ class Route(Record):
     at: Sequence[float]
     """Where on the way each frame is, in that unit."""
     learned: float | None
-    """The learned width, within which the model was averaged; None where all move together."""
+    """The learned width, over which the model was averaged; None if all move together."""
     frames: Gallery
     """A row for each example, a column for each step."""
 
@@ -95,12 +95,12 @@ class Route(Record):
 
 @dataclass(frozen=True)
 class Answers(Record):
-    """What a model says along every route: [route][example][step]."""
+    """A model's predictions along every route: [route][example][step]."""
 
     model: str
     """Which model."""
     classes: Sequence[Sequence[Sequence[Sequence[Count]]]] = ()
-    """The likeliest classes, likeliest first; at most three."""
+    """The most probable classes, in order; at most three."""
     chances: Sequence[Sequence[Sequence[Sequence[Share]]]] = ()
     """Their probabilities."""
     truth: Sequence[Sequence[Sequence[Share]]] = ()
@@ -118,25 +118,25 @@ class Exhibits(Record):
     task: Annotated[str, OneOf(("classification", "regression"))]
     """"classification" or "regression"."""
     part: Annotated[str, OneOf(("test", "train"))]
-    """The part of the data that the examples come from: "test", or "train" where there is no test set."""
+    """The part of the data that the examples come from: "test", or "train" without a test set."""
     class_names: Sequence[str]
     """Names of the classes."""
     examples: tuple[Example, ...]
-    """What is shown, drawn at random, from different classes where there are some."""
+    """The examples, drawn at random, from different classes if possible."""
     routes: tuple[Route, ...]
     """Ways through their orbits."""
     answers: Answers
-    """What the model says there."""
+    """The model's predictions there."""
     draws: Gallery | None = None
     """A row for each example: as it is in the data, then draws from the learned distribution."""
     epoch: Count = 0
     """The epoch whose state is shown: the one that was kept."""
     tested: Count = 0
-    """Test inputs behind what follows."""
+    """Number of test inputs for the errors."""
     confusion: Sequence[Sequence[Count]] = ()
-    """[true class][answer]: how many; left out where there are very many classes."""
+    """[true class][prediction]: counts; empty for very many classes."""
     confused: Sequence[Sequence[Count]] = ()
-    """[true class, answer, how many] of the most frequent mistakes."""
+    """[true class, prediction, count] of the most frequent errors."""
     pairs: Sequence[Sequence[float]] = ()
     """[target, prediction] of the first output for some test inputs, for regression."""
 

@@ -32,7 +32,7 @@ class Range:
     high: int | float = LARGEST
 
     def __call__(self, value: int | float) -> str | None:
-        """Say what must hold, if it does not."""
+        """Return what is required, if violated."""
         if self.low <= value <= self.high:
             return None
         return f"at least {self.low:g}" if self.high == LARGEST else f"from {self.low:g} to {self.high:g}"
@@ -45,12 +45,12 @@ class OneOf:
     names: tuple[str, ...]
 
     def __call__(self, value: str) -> str | None:
-        """Say what must hold, if it does not."""
+        """Return what is required, if violated."""
         return None if value in self.names else f"one of {', '.join(map(repr, self.names))}"
 
 
 def printable(text: str) -> str | None:
-    """Say what must hold of a name, if it does not: it goes into pages, code and file names."""
+    """Return what is required of a name, if violated: it goes into pages, code and file names."""
     return None if text.isprintable() else "printable text"
 
 
@@ -69,7 +69,7 @@ class Wrong(Exception):
         self.what, self.value, self.place = what, value, place
 
     def inside(self, place: str) -> "Wrong":
-        """Return the same complaint, seen from outside."""
+        """Return the same error, its place seen from outside."""
         return Wrong(self.what, self.value, place + self.place)
 
 
@@ -245,7 +245,7 @@ def _finite(text: str) -> float:
 
 
 def read_json(path: Path, make: Callable[[Any], T]) -> T:
-    """Read a JSON file and make something of it; whatever is wrong with it is a `RunError`."""
+    """Read and convert a JSON file; anything wrong with it is a `RunError`."""
     try:
         return make(loads(path.read_text(encoding="utf-8")))
     except OSError as error:

@@ -9,29 +9,29 @@ from augury.core.errors import InputError
 from augury.records.record import Count, Name, NotNegative, OneOf, Positive, Range, Record, Share
 
 VERDICTS = ("invariant", "not invariant", "undecided", "given")
-"""What can be said of a width; "given" is one that was fixed by the user."""
+"""Verdicts on a width; "given" is one that was fixed by the user."""
 
 
 AUDIT_VERDICTS = ("genuine", "only on the training distribution", "sensitive", "trivially invariant")
-"""What an audit can say of a model's invariance; trivial is that of a model whose output never changes."""
+"""Verdicts of an audit; trivially invariant is a model with constant output."""
 
 
 @dataclass(frozen=True)
 class Width(Record):
-    """One learned width, as a person reads it."""
+    """One learned width in its unit."""
 
     value: float
     """The width in its unit."""
     unit: Name
     """"deg", "px", "factor", or "" for a plain number."""
     low: float | None = None
-    """Lower end of a 95 % interval, where the method gives one."""
+    """Lower end of a 95 % interval, if the method gives one."""
     high: float | None = None
     """Upper end."""
     verdict: Annotated[str, OneOf(VERDICTS)] = "undecided"
     """One of `VERDICTS`."""
     planted: float | None = None
-    """The truth, where the data set carries one."""
+    """The true width, if the data set has a planted one."""
 
     def check(self) -> None:
         """Raise unless factors are positive and the interval has its ends in order."""
@@ -55,7 +55,7 @@ class Invariance(Record):
     data: str
     """Where the data came from."""
     test_accuracy: Share | None = None
-    """On the test set; None for regression or where there is none."""
+    """On the test set; None for regression or without a test set."""
     test_error: NotNegative | None = None
     """Root mean squared error on the test set, for regression."""
     log_evidence: float | None = None
@@ -65,9 +65,9 @@ class Invariance(Record):
     seconds: NotNegative = 0.0
     """Training time."""
     run: str | None = None
-    """The run folder, where there is one."""
+    """The run folder, if any."""
     notes: tuple[str, ...] = ()
-    """What a person should know besides, such as a target that was not reached."""
+    """Remarks, such as a target that was not reached."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,13 @@ class Point(Record):
     """The measures at one strength of the transformation."""
 
     strength: float
-    """How far the inputs are moved."""
+    """Strength of the transformation."""
     unit: str
-    """"deg", "px", ..., or "%" of the widths where there are several."""
+    """"deg", "px", ..., or "%" of the widths if there are several."""
     scores: Scores
     """The measures."""
     noise_floor: Scores
-    """What interpolation alone costs at this strength."""
+    """The noise floor at this strength."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ class Worst(Record):
     """An input on which the model is least invariant."""
 
     index: Count
-    """Its place in the audited set."""
+    """Its index in the audited set."""
     label: str | None
-    """Its class, where it has one."""
+    """Its class, if known."""
     prediction: str
-    """What the model says of it."""
+    """The model's prediction."""
     prediction_moved: str
-    """What it says of its worst view."""
+    """Its prediction for the worst view."""
     strength: float
     """How strong that view is."""
     LI: float
@@ -134,10 +134,10 @@ class Worst(Record):
 
 @dataclass(frozen=True)
 class Audit(Record):
-    """How genuine a model's invariance is."""
+    """The result of an audit."""
 
     group: str
-    """The transformation that was asked about."""
+    """The audited transformation."""
     LI: Measure
     """As in `Scores`."""
     LI_relative: float | None
@@ -149,9 +149,9 @@ class Audit(Record):
     agreement: Measure | None
     """As in `Scores`."""
     noise_floor: Scores
-    """The same measures between an input and itself, moved forth and back."""
+    """The same measures for inputs that are transformed and transformed back."""
     sigma_max_jacobian: float | None
-    """Largest singular value of the Jacobian of the logits in the input, mean over inputs; None if it cannot be had."""
+    """Largest singular value of the Jacobian of the logits in the input, mean over inputs; None if not available."""
     verdict: Annotated[str, OneOf(AUDIT_VERDICTS)]
     """One of `AUDIT_VERDICTS`."""
     images: Count
@@ -163,15 +163,15 @@ class Audit(Record):
     sigma_max_relative: float | None = None
     """`sigma_max_jacobian` over the root mean squared distance of the logits from their mean."""
     sigma_max_weights: dict[str, NotNegative] = field(default_factory=dict)
-    """Largest singular value of every weight matrix, where the model is a module."""
+    """Largest singular value of every weight matrix, if the model is a module."""
     accuracy: Share | None = None
-    """On the audited inputs as they are, where they have labels for the model's outputs."""
+    """On the audited inputs, if they have labels for the model's outputs."""
     accuracy_moved: Share | None = None
     """On their views."""
     curve: tuple[Point, ...] = ()
     """The measures by strength, weakest first."""
     per_class: dict[str, Scores] = field(default_factory=dict)
-    """The measures by class: the label, or the prediction where there are no labels."""
+    """The measures by class: the label, or the prediction if there are no labels."""
     drift: dict[str, Scores] = field(default_factory=dict)
     """The measures on other data: a second set, corrupted copies."""
     worst: tuple[Worst, ...] = ()
@@ -192,7 +192,7 @@ class Audit(Record):
 
 
 INVARIANT, SENSITIVE = 0.75, 0.25
-"""From where an entry of a descriptor is called invariant, and up to where sensitive."""
+"""Entries of a descriptor from here on are called invariant, and up to here sensitive."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Bound(Record):
     """The terms of Theorem 3.1 (paper C): with probability 1 - failure, the expected loss is at most their sum."""
 
     total: float
-    """risk + complexity + choice; above 1 it says nothing, since the loss is at most 1."""
+    """risk + complexity + choice; above 1 it is vacuous, since the loss is at most 1."""
     risk: float
     """Mean training loss."""
     complexity: float
@@ -214,7 +214,7 @@ class Bound(Record):
     n: Positive
     """Training examples."""
     descriptors: Positive
-    """|I|: among how many descriptors was chosen; 1 where none was."""
+    """|I|: number of descriptors to choose from; 1 if it was given."""
     failure: Share
     """Probability with which the bound may fail (the theorem's delta)."""
     loss: str = "ramp"
@@ -236,7 +236,7 @@ class Bound(Record):
 
 @dataclass(frozen=True)
 class Trial(Record):
-    """A descriptor that was tried."""
+    """A trial of a descriptor."""
 
     descriptor: dict[str, Share]
     """By group."""
@@ -251,11 +251,11 @@ class Adaptation(Record):
     descriptor: dict[str, Share]
     """Every entry in [0, 1] by the name of its group: 1 invariant, 0 sensitive; empty for a plain readout."""
     score: float
-    """Accuracy, or R^2: on the test set where there is one, else the held-out estimate."""
+    """Accuracy, or R^2: on the test set if there is one, else the held-out estimate."""
     bound: Bound
-    """What theory promises."""
+    """The generalisation bound."""
     seconds: NotNegative
-    """From the data to the adapted model, without scoring it."""
+    """Time from the data to the adapted model, without scoring."""
     score_name: Annotated[str, OneOf(("accuracy", "R^2"))] = "accuracy"
     """"accuracy" or "R^2"."""
     scored_on: Annotated[str, OneOf(("test", "held out", "training"))] = "test"
@@ -283,17 +283,17 @@ class Adaptation(Record):
     N: Count = 0
     """Training examples."""
     features: Count = 0
-    """Numbers that the head sees of each input."""
+    """Features per input."""
     data: str = ""
     """Where the data came from."""
     extractor: str = ""
     """Where the extractor came from."""
     run: str | None = None
-    """The run folder, where there is one."""
+    """The run folder, if any."""
 
 
 def in_words(descriptor: Mapping[str, float]) -> str:
-    """Say what a descriptor means."""
+    """Describe a descriptor in words."""
 
     def named(low: float, high: float) -> str:
         return ", ".join(name for name, value in descriptor.items() if low <= value <= high)

@@ -1,4 +1,4 @@
-"""What the header of a saved model says: how to build it and what data it takes. Read without torch.
+"""The header of a saved model: how to build it and what data it takes. Read without torch.
 
 A saved model is one safetensors file. Its metadata holds this record as JSON under "augury", and under "sha256" a
 checksum of the record and of every tensor with its name. Files of version 0.1 (three other records) are read as well.
@@ -17,7 +17,7 @@ KINDS = ("network", "orbit", "shallow_orbit", "tied", "extractor", "adapted")
 """A bare network, an orbit average, that of a shallow network, a first layer tied over a group, a hyper-extractor, an
 encoder with a linear head."""
 CUSTOM = "custom"
-"""What a user's own network is called."""
+"""Name of a user's own network."""
 AXES = {"image": 3, "signal": 2, "points": 2, "coordinates": 1, "features": None}
 """Axes of one input, by the kind of the data; features may have any number."""
 LARGEST = 2**28
@@ -107,7 +107,7 @@ def check_shape(kind: str, shape: list[int]) -> None:
 
 
 def read_saved(file: Path) -> SavedModel:
-    """Read what the header of a model's file says of it; its tensors are not looked at."""
+    """Read the header of a model's file, not its tensors."""
     try:
         with file.open("rb") as opened:
             header = loads(opened.read(min(int.from_bytes(opened.read(8), "little"), 100_000_000)).decode())
@@ -117,7 +117,7 @@ def read_saved(file: Path) -> SavedModel:
 
 
 def not_ours(file: Path, error: Exception) -> RunError:
-    """Return the complaint about a file that holds no model of ours."""
+    """Return the error for a file that holds no model of Augury's."""
     why = str(error).rstrip(".")
     return RunError(f"{file} is not a model that Augury saved, or it is damaged or cut short ({why}).")
 

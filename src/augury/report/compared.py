@@ -180,7 +180,7 @@ def _cosine(found: Pretrained, name: str) -> str:
 
 
 def remarks(found: Sequence[Found]) -> list[str]:
-    """Return what must be known before these are compared."""
+    """Return warnings about what cannot be compared."""
     runs = [one for one in found if isinstance(one, Run)]
     audits = [one.audit for one in found if isinstance(one, Audited)]
     said = []
@@ -199,7 +199,7 @@ def remarks(found: Sequence[Found]) -> list[str]:
         f"{one.name} has not ended." for one in found if isinstance(one, Pretrained) and not one.extractor
     ]
     if len({a.group for a in audits}) > 1:
-        said.append("These audits are about different transformations.")
+        said.append("These audits test different transformations.")
     if len({a.data for a in audits}) > 1:
         said.append("These audits are on different data.")
     return said

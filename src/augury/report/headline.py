@@ -9,7 +9,7 @@ from augury.report.numbers import Number, amount, either_way, interval, listed, 
 from augury.report.plots import width_bar
 from augury.training.run_folder import Run
 
-TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "told"}
+TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "given"}
 """Style of each verdict."""
 
 
@@ -60,7 +60,7 @@ def headline(found: Invariance) -> Markup:
     if not found.widths:
         return Markup("This model was trained without a distribution over transformations.")
     if "invariant" in by:
-        return Markup("The labels survive {}.").format(Markup(listed(by["invariant"])))
+        return Markup("The labels do not change under {}.").format(Markup(listed(by["invariant"])))
     if "given" in by:
         nonzero = {
             n: w for n, w in found.widths.items() if amount(w.value, w.unit) != amount(_zero(w), w.unit)

@@ -26,7 +26,7 @@ def write_report(*runs: str | Path, out: str | Path | None = None) -> Path:
     Parameters
     ----------
     runs
-        Folders that `augury learn`, `amortize`, `adapt` or `audit` left.
+        Folders written by `augury learn`, `amortize`, `adapt` or `audit`.
     out
         The file. Default: `report.html` in the run's folder, or `comparison.html` here for several.
 
@@ -54,7 +54,7 @@ def check_out(file: Path) -> None:
         with file.open(encoding="utf-8", errors="replace") as stream:
             if GENERATOR not in stream.read(2000):
                 raise InputError(
-                    f"{file} exists and is no report of Augury's, so it is not overwritten. Choose another."
+                    f"{file} exists and is not a report of Augury, so it is not overwritten. Choose another."
                 )
 
 

@@ -13,7 +13,7 @@ from augury.core.rng import generator, spawn
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Call it to go over the data once: in a fixed order, or shuffled by a generator."""
+    """The training set; a call iterates over it once, in order or shuffled by a generator."""
 
     x: Float[Tensor, "N ..."]
     """Inputs."""
@@ -42,7 +42,7 @@ STREAMS = ("network", "shuffle", "views")
 
 
 def streams(seed: int) -> dict[str, torch.Generator]:
-    """Return one generator for each use, none of which disturbs another."""
+    """Return an independent generator for each use."""
     parent = generator(seed)
     return {name: spawn(parent) for name in STREAMS}
 

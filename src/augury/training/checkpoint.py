@@ -1,9 +1,9 @@
-"""Checkpoints: all that changes during a run, as tensors by name and plain facts, and back again.
+"""Checkpoints: everything that changes during a run, as tensors and plain data.
 
     checkpoint/epoch-000012.safetensors
     checkpoint/state.json               names the file above; moved into place last
 
-Until the new `state.json` is in place, the old one and its tensors are kept: a kill at any moment leaves a whole one.
+Until the new `state.json` is in place, the old one and its tensors are kept: a kill at any time leaves a complete one.
 """
 
 import json
@@ -56,10 +56,10 @@ def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return load_file(folder / facts["tensors"]), facts
     except FileNotFoundError as error:
         raise RunError(
-            f"no checkpoint in {folder}: {Path(error.filename).name} is missing. Start the run anew."
+            f"no checkpoint in {folder}: {Path(error.filename).name} is missing. Start a new run."
         ) from error
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise RunError(f"the checkpoint in {folder} is damaged ({error}). Start the run anew.") from error
+        raise RunError(f"the checkpoint in {folder} is damaged ({error}). Start a new run.") from error
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -81,7 +81,7 @@ class Best:
 
 @dataclass
 class RunState:
-    """How far a run has come."""
+    """The progress of a run."""
 
     rngs: dict[str, torch.Generator]
     """The random streams by name."""
@@ -92,11 +92,11 @@ class RunState:
     rows: list[dict[str, Any]] = field(default_factory=list)
     """A line of metrics for each epoch."""
     best: Best | None = None
-    """The best epoch, where the method gives an evidence."""
+    """The best epoch, if the method has an evidence."""
 
 
 def learned(learner: Learner) -> dict[str, Tensor]:
-    """Copy the modules and the extra state of a learner: what makes its model what it is."""
+    """Copy the modules and the extra state of a learner."""
     tensors = {
         f"modules/{name}/{key}": tensor
         for name, module in learner.modules().items()
@@ -142,7 +142,7 @@ def take(learner: Learner, state: RunState) -> tuple[dict[str, Tensor], dict[str
 def put_back(
     learner: Learner, state: RunState, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
 ) -> None:
-    """Bring a fresh learner and state to where a checkpoint was taken."""
+    """Restore a new learner and state from a checkpoint."""
     restore_learned(learner, tensors)
     for name, rng in state.rngs.items():
         rng.set_state(tensors[f"rng/{name}"])

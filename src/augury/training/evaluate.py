@@ -14,19 +14,19 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 """The mean loss of outputs and targets, by task."""
 
 SCORES = {"classification": "test_accuracy", "regression": "test_error"}
-"""What the test set is scored by: the share of right answers, or the root mean squared error."""
+"""The test score: accuracy, or root mean squared error."""
 
 
 def score(
     model: nn.Module, x: Float[Tensor, "M ..."], y: Shaped[Tensor, "M ..."], task: str, chunk: int = 1000
 ) -> dict[str, float]:
-    """Score a model in evaluation mode; it is left in the mode it came in."""
+    """Score a model in evaluation mode; its mode is restored."""
     return score_of(outputs_of(model, x, chunk), y, task) if len(x) else {}
 
 
 @torch.no_grad()
 def outputs_of(model: nn.Module, x: Float[Tensor, "M ..."], chunk: int = 1000) -> Float[Tensor, "M D"]:
-    """Return what a model says in evaluation mode; it is left in the mode it came in."""
+    """Return the outputs of a model in evaluation mode; its mode is restored."""
     was_training = model.training
     model.eval()
     device = next((p.device for p in model.parameters()), x.device)

@@ -1,4 +1,4 @@
-"""What the loop needs of a method: a step on a mini-batch, and what happens when an epoch ends.
+"""The interface between the training loop and a method: a step on a mini-batch, and the end of an epoch.
 
 The loop owns the order of the data, the random streams, the schedules, checkpoints and the choice of the best
 epoch. A learner owns the network, the widths and their optimisers. One epoch of any method is
@@ -30,21 +30,21 @@ LOG_EVIDENCE = "log_evidence"
 
 @dataclass(frozen=True)
 class Findings:
-    """What a learner found, when training is over."""
+    """The results of a learner after training."""
 
     widths: dict[str, Width]
     """Every width by its generator's name, without the planted truth, which a learner does not know."""
     log_evidence: float | None = None
     """Log evidence of the final state, if the method has one."""
     notes: tuple[str, ...] = ()
-    """Remarks for a person, such as a target that was not reached."""
+    """Remarks, such as a target that was not reached."""
 
 
 class Learner(ABC):
-    """One method at work on one network."""
+    """One method applied to one network."""
 
     model: nn.Module
-    """What is trained and handed to the user: an `OrbitAverage`, or a plain network."""
+    """The trained model: an `OrbitAverage`, or a plain network."""
 
     @abstractmethod
     def train_step(
@@ -53,7 +53,7 @@ class Learner(ABC):
         """Take one optimiser step on a mini-batch."""
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
-        """Do what the method does once per epoch: evidence, steps on the widths and on the prior."""
+        """Once per epoch: evidence, steps on the widths and on the prior."""
         return {}
 
     @abstractmethod

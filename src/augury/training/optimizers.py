@@ -1,4 +1,4 @@
-"""The optimisers of the papers, and their schedule, rate(t) = end + (start - end) (1 + cos(pi t)) / 2, t in [0, 1]."""
+"""Optimisers of weights and widths; their rates rise to a peak and fall again, each by half a cosine."""
 
 import math
 
@@ -10,25 +10,31 @@ from augury.core.errors import InputError
 from augury.core.scalars import ScalarBias, ScalarScale
 from augury.transforms.base import Transform
 
+LOWEST = 1 / 25
+"""Where a warm-up begins, as a share of the peak rate."""
+
 
 def cosine(start: float, end: float, t: float) -> float:
-    """Return the rate when a share t of the training is done."""
+    """Return start at t = 0, end at t = 1, and half a cosine between."""
     return end + (start - end) * (1 + math.cos(math.pi * t)) / 2
 
 
 class Cosine:
-    """Lower every group of an optimiser from the rate it was made with."""
+    """The learning rate of every group: from a share of its own up to it, then down to `end`."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, end: float) -> None:
+    def __init__(self, optimizer: torch.optim.Optimizer, end: float, warm_up: float = 0.0) -> None:
         if end < 0:
             raise InputError(f"the last learning rate must not be negative; got {end}.")
-        self.optimizer, self.end = optimizer, end
-        self.starts = [float(group["lr"]) for group in optimizer.param_groups]
+        self.optimizer, self.end, self.warm_up = optimizer, end, warm_up
+        self.peaks = [float(group["lr"]) for group in optimizer.param_groups]
 
     def set(self, t: float) -> None:
-        """Set the rates for the next step."""
-        for group, start in zip(self.optimizer.param_groups, self.starts, strict=True):
-            group["lr"] = cosine(start, self.end, t)
+        """Set the rates for the next step, when a share t of the training is done."""
+        for group, peak in zip(self.optimizer.param_groups, self.peaks, strict=True):
+            if t < self.warm_up:
+                group["lr"] = cosine(LOWEST * peak, peak, t / self.warm_up)
+            else:
+                group["lr"] = cosine(peak, self.end, (t - self.warm_up) / (1 - self.warm_up))
 
 
 SCALAR_RATE = 0.1

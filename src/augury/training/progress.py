@@ -94,7 +94,7 @@ class Together(Progress):
             callback.stage(what)
 
     def stop(self) -> None:
-        """Pass it on, to every one even if another fails."""
+        """Pass a call on to every callback, even if one fails."""
         with ExitStack() as stack:
             for callback in reversed(self.callbacks):
                 stack.callback(callback.stop)
@@ -117,7 +117,7 @@ def together(callbacks: Progress | Sequence[Any]) -> Progress:
 
 
 NOT_SCALARS = ("epoch", "widths")
-"""Entries of a line of metrics that are no curve of their own."""
+"""Entries of a line of metrics without a curve of their own."""
 
 
 @runtime_checkable
@@ -128,7 +128,7 @@ class Writer(Protocol):
         """Note a number."""
 
     def close(self) -> Any:
-        """Write what is still to be written."""
+        """Flush and close."""
 
 
 class TensorBoard(Progress):
@@ -137,8 +137,8 @@ class TensorBoard(Progress):
     | curve | by |
     |---|---|
     | loss/step | training step |
-    | loss, log_evidence, seconds, test_accuracy, ... | epoch: whatever the line of metrics holds |
-    | width/rotation (deg), ... | epoch, in the unit a person reads |
+    | loss, log_evidence, seconds, test_accuracy, ... | epoch: every entry of the line of metrics |
+    | width/rotation (deg), ... | epoch, in its unit |
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
 """A run's folder: the one place that names, writes and reads its files. Loads no torch.
 
-config.json            what was asked                       learn, amortize, adapt
+config.json            the settings                         learn, amortize, adapt
 metrics.jsonl          a line per epoch                     learn, amortize
 checkpoint/            where a killed run resumes           learn, amortize
 model.safetensors      the model                            learn, amortize, adapt
-invariance.json  adaptation.json  audit.json                what learn, adapt, audit found
+invariance.json  adaptation.json  audit.json                results of learn, adapt, audit
 views/                 pictures for the report              learn, audit
-command.json  report.html                                   left by the command line
-baseline/              the plain network trained beside it  learn
+command.json  report.html                                   written by the command line
+baseline/              the plain network, for comparison    learn
 """
 
 import json
@@ -37,7 +37,7 @@ EXTRACTOR_0_1 = "extractor.safetensors"
 OURS = (
     CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, ADAPTATION, REPORT, BASELINE, COMMAND, VIEWS, EXTRACTOR_0_1,
 )  # fmt: skip
-"""What a run writes, and therefore all that overwriting it may delete."""
+"""What a run writes; overwriting it deletes nothing else."""
 FILES: dict[type[Record], str] = {Invariance: INVARIANCE, Adaptation: ADAPTATION, Audit: AUDIT}
 """Where each record of what was found goes."""
 
@@ -70,7 +70,7 @@ class RunFolder:
             ) from error
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all lines of metrics; a last line that was cut short by a kill is left out."""
+        """Return all lines of metrics, without an incomplete last one."""
         path = self.path / METRICS
         try:
             text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -84,7 +84,7 @@ class RunFolder:
         rows = self.rows()[:n]
         if len(rows) < n:
             raise RunError(
-                f"{self.path / METRICS} holds {len(rows)} epochs and the checkpoint {n}. Start the run anew."
+                f"{self.path / METRICS} holds {len(rows)} epochs and the checkpoint {n}. Start a new run."
             )
         write_text(self.path / METRICS, "".join(json.dumps(row) + "\n" for row in rows))
         return rows
@@ -97,7 +97,7 @@ class RunFolder:
 def open_run(
     path: Path, config: Mapping[str, Any], *, overwrite: bool = False, resume: bool = False
 ) -> RunFolder:
-    """Make a run's folder, or open one again; every complaint comes before training starts."""
+    """Make a run's folder, or open an existing one; errors come before training starts."""
     check_run(path, overwrite=overwrite, resume=resume)
     config = json.loads(json.dumps(config))
     if holds_something(path):
@@ -240,7 +240,7 @@ class Found:
         return self.path.resolve().name or str(self.path)
 
     def saved(self) -> SavedModel:
-        """Read what the model's file says of it."""
+        """Read the header of the model's file."""
         return read_saved(model_file(self.path))
 
 
@@ -249,17 +249,17 @@ class Run(Found):
     """A run of `augury learn`, whether it has ended or not."""
 
     config: dict[str, Any]
-    """What it was asked."""
+    """The settings."""
     rows: list[dict[str, Any]]
     """A line of metrics for each epoch."""
     invariance: Invariance | None
     """What it learned; None for a run that has not ended."""
     exhibits: Exhibits | None
-    """What it left to be looked at."""
+    """What its report shows."""
     beside: Answers | None
-    """What its baseline says of the same inputs."""
+    """The baseline's predictions for the same inputs."""
     baseline: "Run | None"
-    """The plain network that was trained beside it."""
+    """The plain network trained for comparison."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -267,7 +267,7 @@ class Pretrained(Found):
     """A run of `augury amortize`, whether it has ended or not."""
 
     config: dict[str, Any]
-    """What it was asked."""
+    """The settings."""
     rows: list[dict[str, Any]]
     """A line of metrics for each epoch."""
     extractor: SavedModel | None
@@ -293,7 +293,7 @@ class Adapted(Found):
 
 
 def read_run(path: str | Path) -> Found:
-    """Read whatever was left in a folder; everything in it is checked here."""
+    """Read and check a folder of any kind."""
     path = Path(path).expanduser()
     if not path.is_dir():
         raise InputError(

@@ -1,7 +1,7 @@
 """A trained model as one safetensors file: `save_model` writes it, `load_model` builds it again.
 
 The header is the record `augury.records.saved.SavedModel` and a checksum of the record and of all tensors. The file is
-written whole or not at all; a file that was changed or cut short is refused; nothing is ever unpickled.
+written atomically; a modified or incomplete file is refused; nothing is unpickled.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,6 @@ def describe_adapted(extractor: HyperExtractor, data: Dataset) -> SavedModel:
 
 
 def describe_extractor(extractor: HyperExtractor) -> SavedModel:
-    """Return the record of an extractor."""
     return SavedModel(
         kind="extractor",
         network=extractor.encoder_name,
@@ -86,7 +85,7 @@ def save_model(path: Path, model: nn.Module, saved: SavedModel) -> None:
 def load_model(
     path: Path | str, net: nn.Module | None = None, transform: Transform | None = None
 ) -> nn.Module:
-    """Build a saved model: what `learn`, `adapt` or `amortize` left.
+    """Load the model of a run of `learn`, `adapt` or `amortize`.
 
     Parameters
     ----------
@@ -100,7 +99,7 @@ def load_model(
     Returns
     -------
     Module
-        The model in evaluation mode; a `HyperExtractor` where the run was one of `amortize`.
+        The model in evaluation mode; a `HyperExtractor` for a run of `amortize`.
     """
     file = model_file(Path(path))
     saved, tensors = read_tensors(file)
@@ -123,7 +122,7 @@ def read_tensors(file: Path) -> tuple[SavedModel, dict[str, Tensor]]:
         raise not_ours(file, error) from error
     if (RECORD in metadata or CHECKSUM in metadata) and metadata.get(CHECKSUM) != _digest(text, tensors):
         raise RunError(
-            f"{file} was changed since it was written: its checksum differs. Make or copy it anew."
+            f"{file} was changed since it was written: its checksum differs. Create or copy it again."
         )
     if max(saved.n_outputs, saved.features, saved.d_h) > sum(tensor.numel() for tensor in tensors.values()):
         raise RunError(f"{file} is damaged: it holds fewer numbers than the model that it describes.")

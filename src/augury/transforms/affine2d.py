@@ -17,7 +17,7 @@ MATRICES = dict(zip(GENERATORS, G, strict=True)) | {"scale_joint": G[3] + G[4]}
 
 
 def generator_names(generators: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the generators that a word or a list of words stands for, in the order of `MATRICES`."""
+    """Return the generators that words denote, in the order of `MATRICES`."""
     given = [generators] if isinstance(generators, str) else list(generators)
     wanted = {name for word in given for name in AFFINE[choose("generator", word, AFFINE)].parts or (word,)}
     if not wanted:
@@ -38,7 +38,7 @@ class Affine2d(Transform):
     generators
         Which generators may act. Default: the papers' six.
     sampling
-        How eps is drawn: "independent", "stratified" or "grid".
+        How eps is drawn: "independent", "stratified", "centred" or "grid".
     """
 
     kind = "image"
@@ -56,7 +56,7 @@ class Affine2d(Transform):
         self.generators = torch.stack([MATRICES[n] for n in names])
 
     def matrices(self, eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S 2 3"]:
-        """Return the maps that the noise stands for.
+        """Return the affine maps of the noise.
 
         Parameters
         ----------

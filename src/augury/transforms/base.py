@@ -15,10 +15,11 @@ A transformation of your own needs the list of its widths and `act`:
             factor = (eps[..., 0] * self.eta[0]).exp()
             return x[:, None] * factor[..., None, None]
 
-The noise is drawn in one of three ways. `independent` is the papers'. `stratified` cuts [-1, 1] into S cells and
+The noise is drawn in one of four ways. `independent` is the papers'. `stratified` cuts [-1, 1] into S cells and
 visits each cell once per image and dimension (a Latin hypercube): every draw is still uniform, so the orbit average
-stays unbiased, and its variance falls. `grid` is paper B's deterministic surrogate: equally spaced points of the
-cube, for small K.
+stays unbiased, and its variance falls. `centred` takes the middle of each cell: the midpoint rule in one dimension,
+without noise, and nearly without error where the network is smooth along the orbit. `grid` is paper B's deterministic
+surrogate: equally spaced points of the cube, for small K.
 """
 
 import math
@@ -51,7 +52,7 @@ class Transform(nn.Module, ABC):
     specs
         Name, unit and bound of every width, in the order of `eta`.
     sampling
-        How eps is drawn: "independent", "stratified" or "grid".
+        How eps is drawn: "independent", "stratified", "centred" or "grid".
     noise_dim
         Dimensions of eps. Default: one per width.
     """
@@ -109,8 +110,9 @@ class Transform(nn.Module, ABC):
         K = self.noise_dim
         if self.sampling == "grid":
             return grid(S, K).to(rng.device).expand(B, S, K)
-        draw = stratified if self.sampling == "stratified" else independent
-        return draw(B, S, K, rng)
+        if self.sampling == "independent":
+            return independent(B, S, K, rng)
+        return stratified(B, S, K, rng, centred=self.sampling == "centred")
 
     def forward(self, x: Float[Tensor, "B ..."], S: int, rng: torch.Generator) -> Float[Tensor, "B {S} ..."]:
         """Return S views of every input.
@@ -157,7 +159,7 @@ class Transform(nn.Module, ABC):
         return tuple(spec.name for spec in self.specs)
 
     def describe(self) -> dict[str, float]:
-        """Return every width as a person reads it: degrees, pixels, a factor.
+        """Return every width in its unit: degrees, pixels, a factor.
 
         Returns
         -------
@@ -170,7 +172,7 @@ class Transform(nn.Module, ABC):
 
     @torch.no_grad()
     def set_widths(self, values: Mapping[str, float | int]) -> None:
-        """Set widths given as a person writes them; those not named keep their value.
+        """Set widths given in their units; those not named keep their value.
 
         Parameters
         ----------
@@ -199,7 +201,7 @@ class Transform(nn.Module, ABC):
 
     @torch.no_grad()
     def project_(self) -> None:
-        """Bring every width back to [-upper, upper] after an optimiser's step, so that none runs away."""
+        """Bring every width back to [-upper, upper] after an optimiser's step, so that none diverges."""
         upper = self.eta.new_tensor([spec.upper for spec in self.specs])
         self.eta.copy_(self.eta.clamp(-upper, upper))
 
@@ -212,7 +214,7 @@ def magnitude(eta: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     return torch.where(eta >= 0, eta, -eta)
 
 
-SAMPLINGS = ("independent", "stratified", "grid")
+SAMPLINGS = ("independent", "stratified", "centred", "grid")
 
 
 def independent(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "{B} {S} {K}"]:
@@ -220,10 +222,12 @@ def independent(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "
     return torch.rand(B, S, K, generator=rng, device=rng.device) * 2 - 1
 
 
-def stratified(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "{B} {S} {K}"]:
-    """Draw eps so that each of S equal cells holds one sample of every image, dimension by dimension."""
+def stratified(
+    B: int, S: int, K: int, rng: torch.Generator, centred: bool = False
+) -> Float[Tensor, "{B} {S} {K}"]:
+    """Draw eps so that each of S equal cells holds one sample (or its middle) of every image, by dimension."""
     cell = torch.rand(B, S, K, generator=rng, device=rng.device).argsort(dim=1)
-    within = torch.rand(B, S, K, generator=rng, device=rng.device)
+    within = 0.5 if centred else torch.rand(B, S, K, generator=rng, device=rng.device)
     return (cell + within) * (2 / S) - 1
 
 

@@ -3,13 +3,13 @@
 The audit shows exact orbits; training learns a chance of moving. The width p of a finite group is the chance of
 leaving the identity; an element other than the identity is then drawn with equal chances. At p = 0 nothing happens,
 at p = (n - 1) / n every element is as likely as any other: full invariance. Only the choice between staying and
-leaving depends on p, so only that choice is relaxed (a binary concrete variable; paper B, section 5, asks for it):
+leaving depends on p, so only that choice is relaxed (a binary concrete variable; suggested in paper B, section 5):
 
     w = a / (a + b),    a = (p e^L)^{1/h},   b = (1 - p)^{1/h},    L = log(u / (1 - u)),
     view = (1 - w) x + w g_j(x),             j uniform on 1 .. n - 1,
 
 with u uniform. Rounding w gives a draw that leaves with chance p, whatever the temperature h. A fixed h < 1
-has slope 0 at p = 0, where learning starts, and h = 1 blends images for ever; so h falls from 1 at p = 0 to
+has slope 0 at p = 0, where learning starts, and h = 1 always blends images; so h falls from 1 at p = 0 to
 `temperature` at full invariance. At p = 0 the slope of w is e^L: u is kept within [0.01, 0.99] so that it
 stays below 99 (the chance of leaving is then p to within 0.01).
 """
@@ -97,7 +97,7 @@ class FiniteGroup(Transform):
         return self.orbit(x)[image, self.which(eps)]
 
     def which(self, eps: Float[Tensor, "B S K"]) -> Int[Tensor, "B S"]:
-        """Return the elements that the noise stands for, should the view leave the identity."""
+        """Return the elements that the noise selects if the view leaves the identity."""
         others = self.order - 1
         return 1 + ((eps[..., -1] + 1) / 2 * others).long().clamp(0, others - 1)
 
@@ -179,7 +179,7 @@ class Flip(FiniteGroup):
 class Translations(FiniteGroup):
     """The n-fold translations of the plane, along both axes or one; T^2_3 of paper D is n = 3.
 
-    The paper's text does not spell the group out. Its tied network has an error of exactly 0, so the shifts
+    The paper's text does not define the group. Its tied network has an error of exactly 0, so the shifts
     must close into a group: they run on a torus, in steps of a third of each side. Where n does not divide a
     side (28 pixels, n = 3), the torus is the centred window of the largest side that it divides, and the
     border of less than n pixels stays in place: still a permutation of the pixels, hence exact.

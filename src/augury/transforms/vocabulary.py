@@ -1,4 +1,4 @@
-"""The words for transformations and their units: one table for `learn`, `amortize`, `audit`, `adapt` and `export`.
+"""The names of transformations and their units: one table for `learn`, `amortize`, `audit`, `adapt` and `export`.
 
 `build` makes the transformation that words describe. Nothing here imports torch until one is built.
 """
@@ -27,12 +27,12 @@ class Word:
     upper: float = math.inf
     """Largest eta that means anything new."""
     parts: tuple[str, ...] = ()
-    """The words that it stands for; none for a single width."""
+    """The words that it combines; none for a single width."""
     needs_rgb: bool = False
     """Whether it means something for three channels only."""
 
     def spec(self, name: str, side: int = 2) -> WidthSpec:
-        """Return name, unit and bound of the width on data with so many pixels (samples) along a side."""
+        """Return name, unit and bound of the width on data of `side` pixels (samples)."""
         unit = self.unit(side) if callable(self.unit) else self.unit
         return WidthSpec(name, unit or PLAIN, self.upper)
 
@@ -42,8 +42,8 @@ class Word:
         return self.spec("").unit.symbol
 
 
-# An image that is shifted by more than half its side, or shrunk or blown up more than sevenfold, shows nothing: all
-# views are then alike, the evidence is flat, and a width would drift for ever.
+# An image that is shifted by more than half its side, or scaled more than sevenfold, shows nothing: all views are then
+# alike, the evidence is flat, and a width would drift.
 AFFINE = {
     "affine": Word(
         "the six generators of paper A, each with its own width: translation, rotation, scale and shear",
@@ -55,11 +55,11 @@ AFFINE = {
     ),
     "translation": Word("translate_x and translate_y", pixels, 1.0, ("translate_x", "translate_y")),
     "scale": Word("scale_x and scale_y, independent of each other", FACTOR, 2.0, ("scale_x", "scale_y")),
-    "translate_x": Word("shift to the left and right", pixels, 1.0),
-    "translate_y": Word("shift up and down", pixels, 1.0),
-    "rotation": Word("turn about the centre", DEGREES, math.pi),
-    "scale_x": Word("stretch along x", FACTOR, 2.0),
-    "scale_y": Word("stretch along y", FACTOR, 2.0),
+    "translate_x": Word("horizontal translation", pixels, 1.0),
+    "translate_y": Word("vertical translation", pixels, 1.0),
+    "rotation": Word("rotation about the centre", DEGREES, math.pi),
+    "scale_x": Word("scale along x", FACTOR, 2.0),
+    "scale_y": Word("scale along y", FACTOR, 2.0),
     "scale_joint": Word("scale both axes by one factor", FACTOR, 2.0),
     "shear": Word("shear", PLAIN),
 }
@@ -71,20 +71,22 @@ COLOR = {
     "brightness": Word("multiply all channels", FACTOR, math.log(10)),
     "contrast": Word("stretch about the mean grey", FACTOR, math.log(10)),
     "saturation": Word("stretch about each pixel's grey (3 channels)", FACTOR, math.log(10), needs_rgb=True),
-    "hue": Word("turn colours about the grey axis (3 channels)", DEGREES, math.pi, needs_rgb=True),
+    "hue": Word("rotate colours about the grey axis (3 channels)", DEGREES, math.pi, needs_rgb=True),
     "grey": Word("fade to grey (3 channels)", PER_CENT, 1.0, needs_rgb=True),
     "blur": Word("Gaussian blur", SIGMA, 64.0),
 }
 FINITE = {
-    "flip": Word("flip_x", PER_CENT, 1 / 2, ("flip_x",)),
-    "flip_x": Word("mirror left and right", PER_CENT, 1 / 2),
-    "flip_y": Word("mirror top and bottom", PER_CENT, 1 / 2),
-    "C2": Word("half turns", PER_CENT, 1 / 2),
-    "C4": Word("quarter turns (square images); any Cn will do: C3, C8, ...", PER_CENT, 3 / 4),
-    "T3": Word("translations by thirds of the image on a torus; any Tn, also T3_x, T3_y", PER_CENT, 8 / 9),
+    "flip": Word("the same as flip_x", PER_CENT, 1 / 2, ("flip_x",)),
+    "flip_x": Word("horizontal flip", PER_CENT, 1 / 2),
+    "flip_y": Word("vertical flip", PER_CENT, 1 / 2),
+    "C2": Word("rotations by 180 degrees", PER_CENT, 1 / 2),
+    "C4": Word("rotations by 90 degrees (square images); also C3, C8, any Cn", PER_CENT, 3 / 4),
+    "T3": Word("cyclic translations by thirds of the image; also T3_x, T3_y, any Tn", PER_CENT, 8 / 9),
 }
 SIGNAL = {
-    "signal": Word("all of the three below", parts=("time_shift", "time_stretch", "amplitude")),
+    "signal": Word(
+        "time_shift, time_stretch and amplitude", parts=("time_shift", "time_stretch", "amplitude")
+    ),
     "time_shift": Word("shift in time", samples),
     "time_stretch": Word("stretch of time", FACTOR),
     "amplitude": Word("gain", FACTOR),
@@ -93,9 +95,9 @@ POINTS = {
     "rotation3d": Word(
         "rotation_x, rotation_y and rotation_z", DEGREES, math.pi, ("rotation_x", "rotation_y", "rotation_z")
     ),
-    "rotation_x": Word("turn about the x axis", DEGREES, math.pi),
-    "rotation_y": Word("turn about the y axis", DEGREES, math.pi),
-    "rotation_z": Word("turn about the z axis", DEGREES, math.pi),
+    "rotation_x": Word("rotation about the x axis", DEGREES, math.pi),
+    "rotation_y": Word("rotation about the y axis", DEGREES, math.pi),
+    "rotation_z": Word("rotation about the z axis", DEGREES, math.pi),
     "scale": Word("one factor for all axes", FACTOR),
 }
 COORDINATES = {
@@ -109,7 +111,7 @@ COORDINATES = {
 """The same maps of plain coordinates, which have no pixels and no border."""
 
 WORDS = {"image": AFFINE | COLOR | FINITE, "signal": SIGNAL, "points": POINTS, "coordinates": COORDINATES}
-"""What can be asked for, by kind of data, and what it means."""
+"""Every transformation, by kind of data and name."""
 
 _CYCLIC = re.compile(r"C([1-9]\d*)")
 _TORUS = re.compile(r"T([1-9]\d*)(?:_([xy]))?")
@@ -139,7 +141,7 @@ def _fitting(kind: str) -> str:
 
 
 def single(names: Sequence[str], kind: str) -> list[str]:
-    """Return the single widths (and finite groups) that words stand for, each once, in the order given."""
+    """Return the single widths (and finite groups) that words combine, each once, in the order given."""
     found = [part for name in names for part in known(name, kind).parts or (name,)]
     return list(dict.fromkeys(found))
 

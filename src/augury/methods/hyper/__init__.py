@@ -1,1 +1,1 @@
-"""HyperInvariance (paper C): one extractor for a whole manifold of invariances, pre-trained once."""
+"""HyperInvariance (paper C): one extractor for a range of invariances, pre-trained once."""

@@ -1,7 +1,7 @@
 """`augury.adapt`: from a hyper-extractor and a new task to a descriptor, a head and a plain network (paper C).
 
     i* = argmax_i log p(y | f(x; theta(i)))     by the evidence of a linear head, or i* = argmin_i of its training loss
-    model = head after f(.; theta(i*))          nothing in it is generated any more
+    model = head after f(.; theta(i*))          no generated weights
 
 The descriptor is chosen on a sample of the examples (`descriptor_search`); the head is fitted to all of them and scored
 (`scores`).
@@ -69,7 +69,7 @@ def adapt(
     descriptor
         If given, only the head is learned.
     run
-        Folder for what was learned and the adapted model. Default: nothing is written.
+        Folder for the results and the adapted model. Default: nothing is written.
     overwrite
         Replace the run in that folder.
     origin
@@ -148,7 +148,7 @@ def _adapted(
 
 
 def _scouts(net: HyperExtractor, data: Dataset, config: AdaptConfig) -> Objective | None:
-    """Return the objective of a few examples that look around first; none where there are no more to decide by."""
+    """Return the objective of a smaller sample for the first search; None if there are no more examples."""
     if config.criterion != "evidence" or min(len(data.x_train), config.images) <= config.scouts:
         return None
     return Objective(net, *_sample(data, config, config.scouts), data.n_outputs, config)
@@ -172,7 +172,7 @@ def _choose(
 
 @contextmanager
 def calibrated(net: HyperExtractor, x: Tensor) -> Iterator[None]:
-    """Let batch normalisation see these inputs, and afterwards whatever it saw before."""
+    """Calibrate batch normalisation on these inputs for the block."""
     before = net.reference
     net.calibrate(x)
     try:
@@ -182,7 +182,7 @@ def calibrated(net: HyperExtractor, x: Tensor) -> Iterator[None]:
 
 
 def _sample(data: Dataset, config: AdaptConfig, most: int) -> tuple[Tensor, Tensor]:
-    """Return examples that choose the descriptor: all of them, or so many drawn at random."""
+    """Return the examples that choose the descriptor: all, or some drawn at random."""
     x, y = data.x_train, data.y_train
     if len(x) > most:
         keep = torch.randperm(len(x), generator=generator(config.seed))[:most]
@@ -232,7 +232,7 @@ def _scored(
     descriptors: int,
     start: float,
 ) -> Adaptation:
-    """Score a head on its features and write down all that is known of it."""
+    """Score a head on its features and return the record."""
     seconds = time.perf_counter() - start
     y = data.y_train.to(features.device)
     outputs = features.double() @ head.weight.T + head.bias

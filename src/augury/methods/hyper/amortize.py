@@ -30,7 +30,7 @@ from augury.training.run_folder import open_run
 from augury.training.saved_model import describe_extractor, save_model
 
 COLOURED_GROUPS = {"rotation": "rotation:90", "color": "channels"}
-"""What changes in coloured-rotated digits, in the order of `DESCRIPTORS`."""
+"""The groups of coloured-rotated digits, in the order of `DESCRIPTORS`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def amortize(
     method
         "contrastive" (HyperSimCLR) or "multitask".
     encoder
-        A key of `augury.models.encoders.ENCODERS`, or a module of your own.
+        A key of `augury.models.networks.ENCODERS`, or a module of your own.
     descriptors
         The descriptors to pre-train on; for your own tasks, by their names. A single one makes an ordinary
         extractor: SimCLR. Default: the corners of the cube.
@@ -116,7 +116,7 @@ def amortize(
 
 
 class _Named(Together):
-    """Gives callbacks the name of the pre-training, which the loop does not know."""
+    """Passes the name of the method of pre-training to callbacks."""
 
     def __init__(self, name: str, watcher: Progress) -> None:
         super().__init__([watcher])
@@ -129,7 +129,7 @@ class _Named(Together):
 def _extractor(
     groups: Sequence[Group], shape: Sequence[int], encoder: str | nn.Module | None, config: AmortizeConfig
 ) -> tuple[HyperExtractor, torch.Generator]:
-    """Return the extractor, and a stream of its own for the heads."""
+    """Return the extractor, and a generator for the heads."""
     rng = streams(config.seed)["network"]
     chosen = encoder if isinstance(encoder, nn.Module) else config.encoder
     names = [group.name for group in groups]
@@ -142,7 +142,7 @@ def _contrastive(
 ) -> tuple[Pretrainer, tuple[Group, ...], Dataset]:
     if groups is None:
         raise InputError("name the invariance groups to span, such as groups='rotation,color'.")
-    parse_groups(groups)  # complains before a long read
+    parse_groups(groups)  # raises before a long read
     images = data if isinstance(data, Unlabelled) else load_images(data)
     parsed = parse_groups(groups, images.x.shape[1:])
     names = tuple(group.name for group in parsed)

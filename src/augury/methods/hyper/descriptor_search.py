@@ -1,7 +1,7 @@
 """The search for a descriptor by the evidence of a head or its training loss: starts, gradient steps, levels.
 
-By evidence the starts are the corners of [0, 1]^K and its middle: from the middle alone the ascent can stick where one
-group's entry should first go the other way. By loss there is one start, the middle, as in paper C.
+By evidence the starts are the corners of [0, 1]^K and its middle: from the middle alone the ascent can get
+stuck in a local optimum. By loss there is one start, the middle, as in paper C.
 """
 
 import math
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 KEPT = 4
-"""Solved heads that are kept: each holds a matrix of the size of the features."""
+"""Number of solved heads to keep: each holds a matrix of the size of the features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,21 +57,21 @@ class Objective:
         self._solved: list[tuple[Point, Head | Loss]] = []
 
     def at(self, i: Float[Tensor, " K"]) -> Point:
-        """Return the objective at a descriptor, from memory where it was met before."""
+        """Return the objective at a descriptor, cached."""
         if (known := next((p for p in self.points if torch.equal(p.i, i)), None)) is not None:
             return known
         found = self._fit_at(i)
         value = found.log_evidence if isinstance(found, Head) else found.value
         point = Point(i.detach().clone(), float(value))
         self.points.append(point)
-        # The heads worth keeping are those that a climb may start from: the best so far.
+        # Keep the best heads: an ascent may start from these.
         self._solved = sorted([*self._solved, (point, found)], key=lambda pair: -pair[0].value)[:KEPT]
         if self.tell is not None:
             self.tell(point)
         return point
 
     def best(self, points: Sequence[Point]) -> Point:
-        """Return the best of some points: by the variational bound where data are few enough for it, else by value."""
+        """Return the best of some points: by the variational bound if it is cheap enough, else by value."""
         bounds: list[float] = []
         for point in points if len(points) > 1 else ():
             found = self.solved(point.i) or self._fit_at(point.i)
@@ -115,15 +115,14 @@ class Objective:
 ALL_CORNERS = 4
 """Largest K for which every corner is a start."""
 SHORTEST = 0.02
-"""A climb ends where its step becomes shorter."""
+"""Smallest step of an ascent."""
 LEAST = 1.0
-"""Nats: a climb ends where less evidence than this is to be gained, since so little tells no descriptors apart."""
+"""Smallest gain of a step in nats: smaller differences do not distinguish descriptors."""
 FINE = 1001
-"""Levels of a descriptor that is called continuous: it is written with three digits, and counted so in the bound."""
+"""Levels of a continuous descriptor: three digits, counted in the bound."""
 
 
 def starts(K: int, like: Tensor) -> Float[Tensor, "M K"]:
-    """Return where to begin."""
     middle = torch.full((1, K), 0.5)
     if K <= ALL_CORNERS:
         corners = torch.tensor(list(product((1.0, 0.0), repeat=K)))
@@ -134,12 +133,12 @@ def starts(K: int, like: Tensor) -> Float[Tensor, "M K"]:
 
 
 def choose_descriptor(objective: Objective, K: int, like: Tensor) -> Point:
-    """Return the best descriptor that the starts and the climbs find."""
+    """Return the best descriptor of the starts and the ascents from them."""
     return objective.best(finalists(objective, K, like))
 
 
 def finalists(objective: Objective, K: int, like: Tensor) -> list[Point]:
-    """Return where the climbs ended, and by evidence the best starts too."""
+    """Return the ends of the ascents and, by evidence, the best starts."""
     config = objective.config
     if config.criterion == "loss":
         return [climb(objective, torch.full((K,), 0.5).to(like), config)]
@@ -151,8 +150,8 @@ def finalists(objective: Objective, K: int, like: Tensor) -> list[Point]:
 def climb(objective: Objective, start: Float[Tensor, " K"], config: AdaptConfig) -> Point:
     """Take gradient steps inside [0, 1]^K.
 
-    A step moves the entry with the largest derivative by the rate; the rate is halved where the objective falls, and
-    the climb ends where nothing is left to gain: at a corner from which every derivative points outwards, at once.
+    A step moves the entry with the largest derivative by the rate; the rate is halved if the objective falls. The
+    ascent ends if nothing is left to gain, such as at a corner where every derivative points outwards.
     """
     best, rate = objective.at(start), config.rate
     inwards = _inwards(objective, best)
@@ -171,7 +170,7 @@ def climb(objective: Objective, start: Float[Tensor, " K"], config: AdaptConfig)
 
 
 def _inwards(objective: Objective, point: Point) -> Tensor:
-    """Return the derivative without what points out of the cube."""
+    """Return the derivative without components that point out of the cube."""
     slope = objective.slope(point)
     outwards = ((point.i <= 0) & (slope < 0)) | ((point.i >= 1) & (slope > 0))
     return torch.where(outwards, torch.zeros_like(slope), slope)
@@ -190,6 +189,6 @@ def to_levels(objective: Objective, i: Float[Tensor, " K"], levels: int) -> Floa
 
 
 def _neighbours(place: float) -> list[int]:
-    """Return the whole numbers beside a place, or the one that it is."""
+    """Return the integers beside a number, or itself if it is one."""
     nearest = round(place)
     return [nearest] if abs(place - nearest) < 1e-5 else [math.floor(place), math.ceil(place)]

@@ -1,6 +1,6 @@
 """The invariance groups that `amortize` spans: a name, and random operations whose views should have the same features.
 
-    rotation                      any word of `transforms.vocabulary`, which means what it means everywhere else
+    rotation                      any word of `transforms.vocabulary`, as everywhere else
     translation:4px               with an amount in the word's unit (degrees, pixels, a factor, per cent)
     blur:1.5@50                   on 50 % of the images only
     turn=rotation:30+flip         a group of your own: operations joined by "+"
@@ -21,9 +21,9 @@ RANDOM = {
     "crop": Word("a random window, resized; the amount is the smallest area", PER_CENT, 1.0),
     "jitter": Word("brightness, contrast, saturation and a quarter of it in hue", FACTOR, math.log(10)),
     "greyscale": Word("the same share of colour taken from every image (3 channels)", PER_CENT, 1.0, needs_rgb=True),
-    "channels": Word("the channels moved round by a random number of places (3 channels)", needs_rgb=True),
+    "channels": Word("a random cyclic permutation of the channels (3 channels)", needs_rgb=True),
 }  # fmt: skip
-"""Random operations that are no words for learning: nothing of them is differentiable."""
+"""Random operations that are not differentiable, so that no width can be learned."""
 
 OPERATIONS = WORDS["image"] | RANDOM
 """Every operation by its name."""
@@ -34,7 +34,7 @@ GROUPS = {
     "recolor": "channels",
     "light": "brightness+contrast",
 }
-"""Groups that have a name of their own; ventral and dorsal are paper C's."""
+"""Named groups; ventral and dorsal are paper C's."""
 
 AMOUNTS = {
     "rotation": 90.0,
@@ -60,9 +60,9 @@ class Step:
     name: str
     """A key of `OPERATIONS`, or any Cn or Tn."""
     amount: float | None = None
-    """How far it goes, in its unit; None for what has no amount, or one that waits for the size of the images."""
+    """How far it goes, in its unit; None if it has none, or depends on the size of the images."""
     chance: float = 100.0
-    """Per cent of the images that it touches."""
+    """Per cent of the images that it is applied to."""
 
     def __str__(self) -> str:
         symbol = operation(self.name).symbol
@@ -93,7 +93,7 @@ def operation(name: str) -> Word:
 def parse_groups(
     words: str | Sequence[str] | Mapping[str, str], shape: Sequence[int] | None = None
 ) -> tuple[Group, ...]:
-    """Return the groups that a user named, for images of a shape [C, H, W]; without it, only check the words."""
+    """Parse groups, for images of a shape [C, H, W]; without it, only check the words."""
     if isinstance(words, Mapping):
         pairs = list(words.items())
     else:
@@ -144,7 +144,7 @@ def _group(name: str, text: str, shape: Sequence[int] | None) -> Group:
 
 
 def _steps(text: str, shape: Sequence[int] | None) -> list[Step]:
-    """Return the steps of one operation: several where a word stands for several widths."""
+    """Return the steps of one operation: several if a word combines several widths."""
     match = _STEP.fullmatch(text)
     if match is None:
         raise InputError(f"write an operation as name:amount@chance, such as blur:1.5@50; got '{text}'.")

@@ -1,9 +1,9 @@
-"""How invariant the features are, measured: cosine between an image's and its view's, beside that of random pairs.
+"""Measured invariance of features: the cosine between an image and its view, beside that of random pairs.
 
     cos(f(x; i), f(g_k x; i))  for each group k,    cos(f(x; i), f(x'; i))  for other images x'
 
 The second figure belongs to the first: features that collapse to one direction have a cosine of 1 with everything.
-`relative` is (first - second) / (1 - second): 1 for invariance, 0 where a view is as far away as another image.
+`relative` is (first - second) / (1 - second): 1 for invariance, 0 if a view is as far away as another image.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Measured:
     """Cosines at M descriptors."""
 
     groups: tuple[str, ...]
-    """Names of the groups that were measured."""
+    """Names of the groups."""
     descriptors: Float[Tensor, "M K"]
     """Where."""
     cosine: Float[Tensor, "M G"]
@@ -35,7 +35,7 @@ class Measured:
 
     @property
     def relative(self) -> Float[Tensor, "M G"]:
-        """1 for invariance, 0 where a view is as far away as another image."""
+        """1 for invariance, 0 if a view is as far away as another image."""
         return (self.cosine - self.random[:, None]) / (1 - self.random[:, None]).clamp(min=1e-12)
 
 

@@ -2,7 +2,7 @@
 
 A step draws two views v, v' of every image for each descriptor i, by the groups that the descriptor names, and passes
 them through the weights that the descriptor generates. Statistics of batch normalisation are those of one
-descriptor's views: mixed over descriptors they would fit none. Heads are thrown away afterwards.
+descriptor's views: mixed over descriptors they would fit none. Heads are discarded afterwards.
 
     multitask     mean over tasks t of  CE(W_t f(v; theta(i_t)), y_t) + lambda apart(f(v; .), f(v'; .))     (Eqs. 1, 2)
     contrastive   mean over descriptors i of  NT-Xent(p(f(v; theta(i))), p(f(v'; theta(i))))
@@ -11,11 +11,10 @@ descriptor's views: mixed over descriptors they would fit none. Heads are thrown
                   z of unit length, b the other view of the same image (Chen et al., 2020)
     apart         1 - mean cosine between the features of two views of the same image
 
-Multi-task: every task has a known descriptor and a linear head; a label that is unknown (-1) is left out. Views alone
-teach a single convolution its colour invariance but hardly rotation; the term with lambda (setting `invariance`; 0 in
-the paper) does. It is lowered in part by features that all point one way: say how alike random pairs are beside it,
-or take the cosine about the mean of the batch (`centred`). With `shared` all tasks use one set of weights: the
-baseline.
+Multi-task: every task has a known descriptor and a linear head; a label that is unknown (-1) is left out. From views
+alone a single convolution learns colour invariance but hardly rotation; the term with lambda (setting `invariance`; 0
+in the paper) adds it. Collapsed features lower it too: report the cosine of random pairs beside it, or take the
+cosine about the mean of the batch (`centred`). With `shared` all tasks use one set of weights: the baseline.
 
 Contrastive: p is a projection head shared by all descriptors. With a single descriptor the generated weights are
 those of an ordinary network, and this is SimCLR: [1, 1] for all groups, [1, 0] for the first alone (ventral-SimCLR),
@@ -41,7 +40,7 @@ from augury.training.learner import Learner
 from augury.training.optimizers import Cosine
 
 SHARED_DESCRIPTOR = 0.5
-"""Every entry of the one descriptor that stands for all, where the extractor is to be shared."""
+"""Every entry of the one descriptor of a shared extractor."""
 
 
 class Pretrainer(Learner):
@@ -81,7 +80,7 @@ class Pretrainer(Learner):
         return self.model.each(views, i).unflatten(1, (2, len(x)))
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
-        """Take one step down the objective."""
+        """Take one step on the objective."""
         loss = self.objective(x, y, rng)
         self.weights.zero_grad()
         loss.backward()
@@ -89,15 +88,12 @@ class Pretrainer(Learner):
         return loss.item()
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Return the one optimiser."""
         return {"weights": self.weights}
 
     def schedules(self) -> Sequence[Cosine]:
-        """Return the one schedule."""
         return [self.cosine]
 
     def modules(self) -> Mapping[str, nn.Module]:
-        """Return all that is trained."""
         return {"model": self.model, "heads": self.heads}
 
 
@@ -114,7 +110,7 @@ def nt_xent(
 
 
 def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool = False) -> Float[Tensor, ""]:
-    """Return how far apart the features of two views are: 0 where they point the same way."""
+    """Return 1 - cosine between the features of two views."""
     if centred:
         mean = (f.mean(0) + f_other.mean(0)) / 2
         f, f_other = f - mean, f_other - mean
@@ -122,12 +118,12 @@ def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool 
 
 
 UNKNOWN = -1
-"""The label of an image that a task knows nothing of."""
+"""The label of an image without one for a task."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """Several classification tasks on one pile of images."""
+    """Several classification tasks on one set of images."""
 
     x: Float[Tensor, "N C H W"]
     """The images."""
@@ -140,7 +136,7 @@ class Tasks:
 
 
 def gather(tasks: Mapping[str, Dataset]) -> Tasks:
-    """Put the training sets of several tasks together; those that share their images keep sharing them."""
+    """Merge the training sets of several tasks; shared images stay shared."""
     if not tasks:
         raise InputError("multi-task pre-training needs at least one task; got none.")
     sets = list(tasks.values())

@@ -1,6 +1,6 @@
-r"""How good an adapted model is: its score, an estimate from the training examples, and the loss of the bound.
+r"""Scores of an adapted model: on a set, an estimate from the training examples, and the loss of the bound.
 
-    accuracy   share of right answers; held out: parts are predicted by heads fitted to the other parts, with the
+    accuracy   share of correct predictions; held out: parts are predicted by heads fitted to the other parts, with the
                same prior precision
     R^2        1 - squared error / squared distance from the mean, averaged over the targets; held out: every
                example by the head of all others, in closed form: residual / (1 - leverage)
@@ -9,11 +9,11 @@ The descriptor has seen all of the examples; with a few numbers chosen from hund
 
 Theorem 3.1 (paper C) asks for a 1-Lipschitz loss, and its last term (McDiarmid) for one between 0 and 1. We take
 
-    classification   ramp = clamp(1 - (f_y - max_{c != y} f_c) / sqrt(2), 0, 1)     at least 1 for a wrong answer,
+    classification   ramp = clamp(1 - (f_y - max_{c != y} f_c) / sqrt(2), 0, 1)     1 for a wrong prediction,
     regression       clamp(|f - y|, 0, 1)                                            on standardised targets,
 
 both 1-Lipschitz in the outputs (a difference of two logits has a gradient of norm sqrt 2). So the bound on the ramp
-loss bounds the share of wrong answers too. As in the paper, X and B are those of the data and the head at hand, and
+loss also bounds the error rate. As in the paper, X and B are those of the data and the head at hand, and
 the middle term is that of a single output: for C outputs it would be sqrt(2 C) times as large (Maurer, 2016).
 """
 
@@ -32,7 +32,7 @@ CHUNK = 500
 
 @torch.no_grad()
 def passed(net: nn.Module, x: Float[Tensor, "N ..."], chunk: int = CHUNK) -> Float[Tensor, "N d"]:
-    """Return what a network gives, part by part."""
+    """Return the outputs of a network, chunk by chunk."""
     device = next((p.device for p in net.parameters()), x.device)
     return torch.cat([net(part.to(device)) for part in x.split(chunk)])
 
@@ -48,7 +48,6 @@ def score(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> float:
 
 
 def bounded_loss(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> Float[Tensor, " N"]:
-    """Return the loss that the bound speaks of, for every example."""
     if y.is_floating_point():
         return (outputs - y).norm(dim=1).clamp(0, 1)
     own = outputs.gather(1, y[:, None])[:, 0]

@@ -74,7 +74,7 @@ def _chance(B: int, chance: float, rng: torch.Generator) -> Tensor:
 
 
 def _mask(step: Step, B: int, rng: torch.Generator) -> Tensor | float:
-    """Return 1 for every image that an operation touches, else 0."""
+    """Return 1 for every image that an operation applies to, else 0."""
     return 1.0 if step.chance == 100 else _chance(B, step.chance / 100, rng)
 
 
@@ -148,7 +148,7 @@ def _crop(step: Step, strength: float, shape: Sequence[int], rng: torch.Generato
     area = smallest + (1 - smallest) * torch.rand(B, generator=rng)
     stretch = (_uniform((B,), rng) * (RATIO * strength / 2)).exp()
     sides = torch.stack([area.sqrt() * stretch, area.sqrt() / stretch], dim=1).clamp(max=1.0)
-    # The outermost points lie on the outermost pixels' centres at most: beyond there is black.
+    # Points beyond the outermost pixels' centres would be black.
     reach = (1 - sides) * (1 - 1 / torch.tensor([float(W), float(H)]))
     T = torch.diag_embed(torch.cat([sides, torch.ones(B, 1)], dim=1))
     T[:, :2, 2] = _uniform((B, 2), rng) * reach
@@ -187,7 +187,7 @@ def _color(step: Step, channels: int) -> Color:
 
 
 def _rolled(x: Tensor, chance: float, rng: torch.Generator) -> Tensor:
-    """Return the images with their channels moved round by 0, 1 or 2 places."""
+    """Return the images with their channels permuted cyclically by 0, 1 or 2 places."""
     B, C = x.shape[:2]
     by = torch.randint(C, (B,), generator=rng) * _chance(B, chance, rng).long()
     source = (torch.arange(C) + by[:, None]) % C
