@@ -73,7 +73,7 @@ def test_limits_set_the_exit_code_and_say_why(place, augury, limit, code):
     assert ended == code and ("the limit of" in err) == (code == 3)
 
 
-def test_widths_steps_and_a_sample(place, augury):
+def test_widths_steps_a_sample_and_a_picture_of_the_worst_inputs(place, augury):
     words = [
         "-g",
         "rotation",
@@ -89,9 +89,6 @@ def test_widths_steps_and_a_sample(place, augury):
     values = json.loads(augury(*WEIGHTS, *words)[1])
     assert [point["strength"] for point in values["curve"]] == [30, 60] and values["images"] == 7
     assert values["drift"] == {}
-
-
-def test_the_worst_inputs_become_a_picture(place, augury):
     assert augury(*WEIGHTS, "-g", "C4", "--no-corruptions", "--pictures", "worst.png")[0] == 0
     with Image.open("worst.png") as picture:
         assert picture.size == (4 * 116 + 4, 6 * 116 + 4)

@@ -79,6 +79,8 @@ def test_too_many_pixels(tmp_path, monkeypatch):
     refused(tmp_path, "4 images of 32 x 32 would need .* Give a smaller size")
     assert load(tmp_path, size=16).input_shape == (1, 16, 16)
     refused(tmp_path, "size must be at least 4", size=3)
+    small = image_folder(tmp_path / "small", {"cat": 2, "dog": 2}, size=(3, 3))
+    assert load(small, size=4).input_shape == (1, 4, 4)
 
 
 @pytest.mark.parametrize("keep", [np.nan, np.inf, -np.inf])

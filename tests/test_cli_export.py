@@ -43,15 +43,12 @@ def test_code_goes_to_standard_output_and_compiles(augury, library):
     assert "rotation" in out and "policy = " in out
 
 
-def test_a_file_is_written_where_one_is_named(augury, folder):
+def test_a_file_is_written_where_one_is_named_or_only_sure_widths(augury, folder):
     code, out, err = augury("export", "a", "--to", "json", "--out", "p.json")
     assert code == 0 and out == "" and "Written to p.json" in err
     assert Policy.read(folder / "p.json") == Policy.read(folder / "a")
     code, out, _ = augury("export", "a", "--to", "json", "--out", "p.json", "--json", "-q")
     assert json.loads(out) == {"file": "p.json", "left_out": []}
-
-
-def test_only_sure_widths(augury):
     values = json.loads(augury("export", "a", "--to", "json", "--sure")[1])
     assert all(width["verdict"] == "invariant" for width in values["widths"].values())
 

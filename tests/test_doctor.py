@@ -11,7 +11,7 @@ import augury
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
-from augury.methods.doctor import EPOCHS, judge, plant, recover
+from augury.methods.doctor import EPOCHS, epochs_within, judge, plant, recover
 from augury.records.results import Width
 from refusal import refused
 
@@ -128,6 +128,10 @@ def test_the_answer_is_in_words_in_json_and_in_the_exit_code(command, tmp_path):
     assert code == 3 and found["verdict"] == "not recovered" and found["planted"] == {"rotation": 180.0}
 
 
-def test_seconds_decide_the_epochs(command):
+def test_a_budget_of_seconds_becomes_epochs(command):
+    points = data("coordinates", (2,))
+    asked = {"samples": 2, "batch": 8, "method": "augerino"}
+    assert epochs_within(points, 1e-9, 1, **asked) == EPOCHS[0]
+    assert epochs_within(points, 1e9, 2, **asked) == EPOCHS[1]
     code, out, _ = command("toy", "--seconds", 0.001, "--json", "-q", "-S", 2)
     assert code in (0, 3) and json.loads(out)["recovery"]["epochs"] == EPOCHS[0]

@@ -125,13 +125,16 @@ def test_damaged_and_missing_checkpoints_are_told_apart(tmp_path):
     refused("is damaged", load_checkpoint, tmp_path, error=RunError)
 
 
-def test_a_checkpoint_of_another_network_is_refused(tmp_path):
+def test_checkpoints_of_other_networks_or_settings_are_refused(tmp_path):
     config = settings(epochs=1)
     fit(ToyLearner(), coordinates(), config, open_run(tmp_path / "run", config.to_json()))
     other = ToyLearner()
     other.model.net = torch.nn.Linear(2, 2)
     with pytest.raises(RunError, match="does not fit this network"):
         fit(other, coordinates(), config, open_run(tmp_path / "run", config.to_json(), resume=True))
+    open_run(tmp_path / "five", settings(epochs=5).to_json())
+    with pytest.raises(InputError, match="epochs must be as it was: 5; got 6"):
+        open_run(tmp_path / "five", settings(epochs=6).to_json(), resume=True)
 
 
 def test_folders_that_exist_are_no_run_or_cannot_be_written_are_errors_at_once(tmp_path):
@@ -147,12 +150,6 @@ def test_folders_that_exist_are_no_run_or_cannot_be_written_are_errors_at_once(t
     refused("not a run folder", open_run, tmp_path, {}, overwrite=True)
     (tmp_path / "file").write_text("not a folder")
     refused(r"cannot write .* Choose a folder", open_run, tmp_path / "file" / "run", {}, error=RunError)
-
-
-def test_resuming_with_other_settings_names_the_first_that_differs(tmp_path):
-    open_run(tmp_path / "run", settings(epochs=5).to_json())
-    with pytest.raises(InputError, match="epochs must be as it was: 5; got 6"):
-        open_run(tmp_path / "run", settings(epochs=6).to_json(), resume=True)
 
 
 def test_metrics_cut_short_by_a_kill_are_read_up_to_the_last_whole_line(tmp_path):
