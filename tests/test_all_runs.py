@@ -23,7 +23,7 @@ LEARNED = {
     "plain": {},
 }
 OTHERS = ("adapt", "amortize", "audit", "learn_unfinished", "amortize_unfinished")
-TINY = {"epochs": 1, "batch": 16, "samples": 2, "samples_eval": 2}
+TINY = {"epochs": 1, "batch": 16, "samples": 2, "samples_eval": 2, "evidence_below": 9.0}
 QUICK = ["--epochs", 1, "-S", 2, "--set", "samples_eval=2", "--model", "mlp5", "--no-baseline", "-q"]
 AUDIT = ["-g", "rotation", "--images", 4, "--levels", 1, "--no-corruptions", "-q"]
 

@@ -8,7 +8,8 @@ import pytest
 from augury.cli.main import main
 from augury.export.policy import Policy
 
-QUICK = ["--epochs", "1", "-S", "2", "--batch", "8", "--set", "samples_eval=2", "--model", "mlp5", "-q"]
+QUICK = ["--epochs", "1", "-S", "2", "--batch", "8", "--model", "mlp5", "-q"]
+QUICK += ["--set", "samples_eval=2", "--set", "evidence_below=9"]
 
 
 @pytest.fixture(scope="module")

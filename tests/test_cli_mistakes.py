@@ -19,7 +19,7 @@ NAMES = {command.callback.__name__ for command in app.registered_commands} | {"d
 MISTAKES = {
     "learn": [
         ["nowhere"], ["--config", "none.toml"], ["--config", "bad.toml"], ["empty/"], ["text.txt"], ["damaged.npz"],
-        ["ok.npz", "--policy", "text.txt"], ["ok.npz", "--epochs", "three"], ["ok.npz", "--epochs", "0"],
+        ["ok.npz", "--policy", "text.txt"], ["ok.npz", "--epochs", "three"], ["ok.npz", "--epochs", "-1"],
         ["ok.npz", "--device", "gpu"], ["ok.npz", "--frobnicate"], ["ok.npz", "--test-fraction", "2"],
         ["ok.npz", "--task", "clasification"], ["ok.npz", "--run", "text.txt"], ["ok.npz", "--set", "rate"],
         ["ok.npz", "--dry-run", "--model", "pointnet"], ["nan.npz"], ["one_class.npz"],

@@ -27,7 +27,7 @@ KINDS = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "a"
-    quick = {"epochs": 2, "batch": 12, "samples": 2, "samples_eval": 3}
+    quick = {"epochs": 2, "batch": 12, "samples": 2, "samples_eval": 3, "evidence_below": 9.0}
     learned = augury.learn(coordinates(24), generators=("rotation", "scale"), run=folder, **quick)
     return folder, learned
 

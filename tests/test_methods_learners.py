@@ -123,7 +123,7 @@ def test_regression_descends_the_mean_squared_error():
 
 def test_fixup_scalars_learn_at_a_tenth_under_sgd():
     net = build_net("resnet_8_8", (1, 8, 8), 10, generator(0))
-    config = LearnConfig.for_method("plain", model="resnet_8_8")
+    config = LearnConfig.for_method("plain", model="resnet_8_8", optimizer="sgd", rate=0.1)
     learner = build(net, None, config, "classification", 24)
     assert isinstance(learner.weights, torch.optim.SGD)
     groups = learner.weights.param_groups

@@ -70,9 +70,6 @@ SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
 CLIMBS = 20
 """Steps up the evidence in a run, about: fewer do not carry a width from nothing to half a turn."""
-LEARNED = 0.75
-"""Widths are learned once the training loss is below this share of a guess's: before that the evidence of a classifier
-is about weights that know nothing, and widths run away."""
 FEW = 300
 """Data up to which the exact curvature in the outputs is worth its cost."""
 EVALUATIONS, EVALUATED = 8, 250
@@ -80,8 +77,9 @@ EVALUATIONS, EVALUATED = 8, 250
 
 SHARED = (
     "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "warm_up", "weight_decay",
-    "device", "seed", "burn_in", "evidence", "evidence_every", "evidence_images", "structure", "output",
-    "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm", "evaluate_every", "evaluate_images",
+    "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every", "evidence_images", "structure",
+    "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
+    "evaluate_every", "evaluate_images",
 )  # fmt: skip
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
@@ -203,6 +201,9 @@ class LearnConfig(EvidenceConfig):
     """Augerino: how much of the norm of eta is subtracted from the loss (paper A, section 5)."""
     burn_in: int = 2
     """Epochs before the first step up the evidence; paper A takes 10 of 1,000."""
+    evidence_below: float = 0.75
+    """A classifier's first step up the evidence waits until its training loss is below this share of a guess's:
+    before that widths would follow weights that know nothing, and run away."""
     evidence_every: int = 0
     """Epochs between two steps up the evidence; 0 for about twenty in a run."""
     evidence_samples: int = 0

@@ -108,7 +108,7 @@ def epochs_within(data: Dataset, seconds: float, runs: int, **asked: Any) -> int
     def fits(config: LearnConfig) -> bool:
         return runs * total_seconds(config, N, M, costs) <= seconds
 
-    fewest, most = EPOCHS
+    fewest, most = EPOCHS[0], max(EPOCHS[1], ready.config.epochs)
     fitting = [e for e in range(fewest, most + 1) if fits(replace(ready.config, epochs=e))]
     return max(fitting, default=fewest)
 

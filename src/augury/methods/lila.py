@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from augury.config.learn import LEARNED, LearnConfig
+from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.curvature.tape import last_layer
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
@@ -65,7 +65,7 @@ class WithEvidence(Learner):
         diagnostics: dict[str, float] = {}
         loss, self.total = self.total / len(batches), 0.0
         guessed = math.inf if batches.y.is_floating_point() else -guess(batches.y) / batches.N
-        self.climbing = self.climbing or loss < LEARNED * guessed
+        self.climbing = self.climbing or loss < self.config.evidence_below * guessed
         if self.evidence is not None and self.climbing:
             for _ in range(self.config.climbs(epoch)):
                 diagnostics = self.evidence.step(batches(rng), rng)
