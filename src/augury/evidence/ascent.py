@@ -351,13 +351,6 @@ class NtkEvidence:
             )
         return float(bound)
 
-    def gradient(self, x: Float[Tensor, "B ..."], y: Tensor, seed: int) -> list[Tensor]:
-        """Return the gradient of the bound in the widths from a sample of the data, scaled up to N."""
-        groups = zip(x.split(self.settings.eta_images), y.split(self.settings.eta_images), strict=True)
-        with evaluating(self.model.net, self.settings.batchnorm):
-            grads = self.bound.gradient(groups, self.delta, lambda k: seed + k, self.samples)
-        return [g * (self.N / len(x)) for g in grads]
-
 
 AnyEvidence = Evidence | NtkEvidence
 
