@@ -151,17 +151,8 @@ def audit(
 
         others = {Path(source).stem: source for source in drift or []}
         with step_bar(quiet) as step:
-            seen = examine(
-                model,
-                data,
-                group,
-                widths=how_far,
-                drift=others,
-                architecture=architecture,
-                trust=trust,
-                step=step,
-                **settings,
-            )
+            settings |= {"architecture": architecture, "trust": trust, "step": step}
+            seen = examine(model, data, group, widths=how_far, drift=others, **settings)
         if pictures is not None:
             save_worst(pictures, seen.cases)
         leave_audit(folder, seen)

@@ -76,10 +76,8 @@ def learn(
     run
         Folder for settings, metrics, checkpoints, the model, results and report. If omitted,
         nothing is written. With a folder, the test set is scored eight times during training (`evaluate_every`).
-    overwrite
-        Replace the run in the folder.
-    resume
-        Continue the run in the folder; it resumes bit for bit.
+    overwrite, resume
+        Replace the run in the folder, or continue it; it resumes bit for bit.
     baseline
         Also train the same network without invariance, for comparison; its files go to run/baseline.
     callbacks

@@ -81,10 +81,8 @@ def amortize(
         extractor: SimCLR. Default: the corners of the cube.
     out
         Folder for settings, metrics, checkpoints and the extractor. Default: nothing is written.
-    overwrite
-        Replace the run in that folder.
-    resume
-        Continue the run in that folder; it resumes bit for bit.
+    overwrite, resume
+        Replace the run in that folder, or continue it; it resumes bit for bit.
     callbacks
         Called at every step and epoch.
     settings
@@ -95,10 +93,8 @@ def amortize(
     Amortized
         The extractor and what is known of it.
     """
-    if isinstance(encoder, str):
-        settings["encoder"] = encoder
-    elif encoder is not None:
-        settings["encoder"] = CUSTOM
+    if encoder is not None:
+        settings["encoder"] = encoder if isinstance(encoder, str) else CUSTOM
     config = AmortizeConfig.for_method(method, **settings)
     check_device(config.device)
     make = _multitask if method == "multitask" else _contrastive
