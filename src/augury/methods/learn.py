@@ -83,8 +83,7 @@ def learn(
     callbacks
         One or several, notified of every step and every epoch, in this order.
     settings
-        Any field of `augury.config.learn.LearnConfig`: epochs=100, samples=20, generators=("rotation",), ...
-        Common synonyms are understood: lr, batch_size, n_samples, max_epochs, random_state, ...
+        Any field of `augury.config.learn.LearnConfig`: epochs=100, generators=("rotation",), lr=0.01, ...
 
     Returns
     -------
