@@ -165,7 +165,7 @@ def _capped(make, most: dict[str, int]):
         asked = make(cls, *words, **given)
         small = {name: min(getattr(asked, name) or n, n) for name, n in most.items()}
         if hasattr(asked, "evidence_below"):
-            small["evidence_below"] = 9.0  # so short a run has learned little, and must show widths all the same
+            small["evidence_below"] = 9.0  # so short a run has learned little
         return make(cls, *words, **{**given, **small})
 
     return capped
