@@ -380,3 +380,16 @@ def test_a_deep_network_takes_a_sample_and_all_data_where_its_last_layer_settles
     phi, W = refit._features(x, refit.model.samples_eval).mean(0), refit.head.weight.detach()
     p = (refit._f(phi).softmax(1) - nn.functional.one_hot(y, 3)).mT @ phi[:, :-1]
     assert (p + float(refit.evidence.delta) * W).abs().max() < 1e-3
+
+
+def test_a_model_that_trains_on_one_view_is_profiled_with_several():
+    """One centred view is the input itself, whatever the width."""
+    net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))
+    model = OrbitAverage(net, AffineCoordinates(("rotation", "scale_x"), "centred"), samples=1)
+    x = torch.randn(20, 2, generator=generator(0))
+    refit = LaplaceRefit(Evidence(model, N=20), x, (x[:, 0] > 0).long(), 0)
+    values = []
+    for degrees in (0.0, 150.0):
+        model.transform.set_widths({"rotation": degrees})
+        values.append(refit.knot().log_p)
+    assert refit.views >= 8 and abs(values[0] - values[1]) > 0.1

@@ -40,7 +40,10 @@ from augury.evidence.posterior import NaturalAscent, OutputPosterior
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
-VIEWS = 32  # views per input for a single width: the midpoint rule is then exact to about 0.1 nats
+VIEWS, FEWEST = (
+    32,
+    8,
+)  # views per input for a single width, whose midpoint rule is exact to 0.1 nats; for several
 CURVED = 200  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
 SHALLOW, DEEP, KERNEL = 1000, 1000, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 STEPS = 10  # natural-gradient steps at one width, at most
@@ -71,7 +74,7 @@ class Refit(ABC):
 
     @property
     def views(self) -> int:
-        return VIEWS if self.model.transform.noise_dim == 1 else self.model.samples
+        return VIEWS if self.model.transform.noise_dim == 1 else max(FEWEST, self.model.samples)
 
     @abstractmethod
     def knot(self) -> Knot:
