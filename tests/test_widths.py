@@ -393,3 +393,23 @@ def test_a_model_that_trains_on_one_view_is_profiled_with_several():
         model.transform.set_widths({"rotation": degrees})
         values.append(refit.knot().log_p)
     assert refit.views >= 8 and abs(values[0] - values[1]) > 0.1
+
+
+def test_a_far_better_width_is_reported_but_not_believed_if_the_layers_below_are_held(monkeypatch):
+    net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))
+    model = OrbitAverage(net, AffineCoordinates("rotation"))
+    model.transform.set_widths({"rotation": 20.0})
+    x = torch.randn(20, 2, generator=generator(0))
+    refit = LaplaceRefit(Evidence(model, N=20), x, (x[:, 0] > 0).long(), 0)
+
+    def knot():  # a parabola about 150 degrees
+        log_p = -50 * (math.radians(model.transform.describe()["rotation"]) - math.radians(150)) ** 2
+        return Knot(log_p, torch.zeros(20))
+
+    monkeypatch.setattr(refit, "knot", knot)
+    found = supported(refit, {})
+    width = found.widths["rotation"]
+    assert width.value == pytest.approx(20, abs=0.1) and width.low == pytest.approx(20, abs=0.1)
+    assert width.high > 150 and "--width rotation=15" in found.notes[0]
+    refit.held = False
+    assert supported(refit, {}).widths["rotation"].value == pytest.approx(150, abs=5)

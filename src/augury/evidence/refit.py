@@ -72,6 +72,9 @@ class Refit(ABC):
         self.x, self.y = x[:most], y[:most]
         self.all_y, self.N = y, len(self.x)  # N: data whose evidence it is
 
+    held = False
+    """Whether layers below the output stay as they were trained."""
+
     @property
     def views(self) -> int:
         return VIEWS if self.model.transform.noise_dim == 1 else max(FEWEST, self.model.samples)
@@ -139,6 +142,7 @@ class LaplaceRefit(Refit):
         own = set() if self.head is None else {id(p) for p in self.head.parameters()}
         alone = all(id(p) in own for block in evidence.laplace.structure.blocks for p in block.parameters)
         self.shallow = alone and isinstance(evidence.likelihood, Gaussian)
+        self.held = not self.shallow
         super().__init__(evidence.model, x, y, seed, None if self.shallow else DEEP)
         self.N, self.share = len(x), len(self.x) / len(x)
 
@@ -258,6 +262,8 @@ class LaplaceRefit(Refit):
 
 class NtkRefit(Refit):
     """Refits nothing: the bound of the NTK along the width, weights held."""
+
+    held = True
 
     def __init__(self, evidence: NtkEvidence, x: Tensor, y: Tensor, seed: int) -> None:
         super().__init__(evidence.model, x, y, seed, KERNEL)

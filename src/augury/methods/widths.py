@@ -3,7 +3,9 @@ r"""Which widths does the evidence support? A profile along each width, with the
 The 95 % interval is the hull of { eta_k : l(eta_k) >= max l - 1.92 }, l as in `evidence.refit`, the other widths held
 at their values. No derivative in eta is needed: a width that cannot be negative has its end at 0. The scan goes on
 until the evidence is `FAR` below its best, so that a better optimum beyond a valley is seen; an estimate outside the
-interval moves to the best width, with the output layer refitted there and, if either is above `slight`, a note.
+interval moves to the best width, with the output layer refitted there and, if either is above `slight`, a note. If
+layers below are held and the best width is farther than `NEAR`, it stays; the interval contains both, and a note says
+so.
 
 Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
 data scaled up, from the sample. If the difference between a width and the best one has the variance s^2, the drop that
@@ -51,6 +53,9 @@ FAR = 20.0
 """Nats below the best at which a scan turns back."""
 SINGLE, SEVERAL = (12, 12), (6, 4)
 """Widths of a scan and further ones at its best and at the ends of the interval, at most; for one width, or several."""
+NEAR = 0.3
+"""Largest move of a width, as eta, to where the evidence is best, if the layers below the output are held: farther away
+it is the evidence of a network that was trained for other widths."""
 FINE = 40
 """Points of the interpolation between two of them."""
 REFITS: dict[type, Callable[..., Refit]] = {Elbo: ElboRefit, Evidence: LaplaceRefit, NtkEvidence: NtkRefit}
@@ -183,12 +188,15 @@ def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
         for spec in transform.specs:
             limit = SLIGHT if spec.name not in slight else spec.unit.from_person(slight[spec.name])
             found, here, eta, known = _profile(refit, spec, limit, known)
-            log_p, gain = found.knots[eta].log_p, found.knots[eta].log_p - found.knots[here].log_p
-            widths[spec.name] = width_of(spec, eta, *found.interval(), limit)
+            log_p, (low, high) = found.knots[eta].log_p, found.interval()
+            widths[spec.name] = width_of(spec, eta, min(low, eta), max(high, eta), limit)
             moved |= eta != here
-            if eta != here and max(here, eta) > limit:
-                ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(eta)}
-                notes.append(MOVED.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **ends))
+            better = eta if low <= eta <= high else found.best
+            if better != here and max(here, better) > limit:
+                gain = found.knots[better].log_p - found.knots[here].log_p
+                ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(better)}
+                note = MOVED if better == eta else TOO_FAR
+                notes.append(note.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **ends))
     finally:
         transform.sampling = sampling
     if moved:
@@ -219,12 +227,18 @@ def _profile(
 
     found = profiled(knot, here, spec.upper, limit, SINGLE if len(transform.specs) == 1 else SEVERAL)
     low, high = found.interval()
-    eta = here if low <= here <= high else found.best
+    reachable = not refit.held or abs(found.best - here) <= NEAR
+    eta = found.best if reachable and not low <= here <= high else here
     refit.restore(states[eta])
     transform.set_widths({spec.name: unit.to_person(eta)})
     return found, here, eta, (found.knots[eta], states[eta])
 
 
+TOO_FAR = (
+    "{name} ended at {here:.3g} {unit}; the evidence is {gain:.1f} nats higher at {there:.3g}, but the layers below "
+    "were not trained there. The interval contains both: train longer, or start there (--width {name}={there:.3g})."
+)
+"""Said where the evidence is best too far away to be believed with the layers below held."""
 MOVED = "{name} moved from {here:.3g} to {there:.3g} {unit}, where the evidence is {gain:.1f} nats higher."
 """Said where training had ended outside the interval."""
 
