@@ -43,7 +43,7 @@ _PAPER_B = {
 """Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
 run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
 
-_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3}
+_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3, "standardise": True}
 """Adam with one cycle of the learning rate and a clipped gradient, for digits and photographs alike. With a constant or
 falling rate from the start, networks fit what narrow orbits leave before the widths have grown."""
 
@@ -76,7 +76,7 @@ EVALUATIONS, EVALUATED = 8, 250
 """Default for a run with a folder: how often the test set is scored on the way, and on how many of its inputs."""
 
 SHARED = (
-    "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "warm_up", "weight_decay",
+    "model", "generators", "epochs", "batch", "standardise", "optimizer", "rate", "rate_end", "warm_up", "weight_decay",
     "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every", "evidence_images", "structure",
     "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
     "evaluate_every", "evaluate_images",
@@ -185,6 +185,8 @@ class LearnConfig(EvidenceConfig):
     """Steps on the weights, if `epochs` is 0."""
     batch: int = 100
     """Inputs in a mini-batch."""
+    standardise: bool = False
+    """Whether networks that are chosen by name begin by standardising each channel of images and signals."""
     optimizer: str = "adam"
     """For the weights: "adam" (paper A on MNIST) or "sgd" with momentum 0.9 (paper A on CIFAR-10)."""
     rate: float = 0.005

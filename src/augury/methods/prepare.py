@@ -15,6 +15,7 @@ from augury.data.load import load
 from augury.methods.registry import build as build_learner
 from augury.models.networks import build as build_net
 from augury.models.networks import that_take
+from augury.models.standardised import Standardised
 from augury.training.batches import streams
 from augury.training.learner import Learner
 from augury.transforms.base import Transform
@@ -72,6 +73,8 @@ def prepare(
     else:
         rng = streams(config.seed)["network"]
         net = build_net(config.model or "", dataset.input_shape, dataset.n_outputs, rng)
+        if config.standardise and dataset.kind in ("image", "signal"):
+            net = Standardised.by(net, dataset.x_train)
     check_net(net, dataset)
     transform = _transform(dataset, transform, config)
     learner = build_learner(

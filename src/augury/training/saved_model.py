@@ -22,6 +22,7 @@ from augury.models.networks import ENCODERS, NETWORKS, build_encoder
 from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
 from augury.models.shallow import Shallow, ShallowOrbit
+from augury.models.standardised import Standardised
 from augury.models.weight_tied import WeightTied, exact_group, tie
 from augury.records.saved import CHECKSUM, CUSTOM, NORMALISATION, RECORD, SavedModel, not_ours, saved_of
 from augury.training.checkpoint import save_tensors
@@ -103,7 +104,7 @@ def load_model(
     """
     file = model_file(Path(path))
     saved, tensors = read_tensors(file)
-    model = _build(saved, net, transform)
+    model = _build(saved, net, transform, any(name.endswith("input_mean") for name in tensors))
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
@@ -138,7 +139,9 @@ def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def _build(saved: SavedModel, net: nn.Module | None, transform: Transform | None) -> nn.Module:
+def _build(
+    saved: SavedModel, net: nn.Module | None, transform: Transform | None, standardised: bool
+) -> nn.Module:
     known = ENCODERS if saved.kind in ("extractor", "adapted") else NETWORKS
     if net is None and saved.network not in known:
         raise InputError(
@@ -150,7 +153,9 @@ def _build(saved: SavedModel, net: nn.Module | None, transform: Transform | None
     if saved.kind == "adapted":
         encoder = build_encoder(saved.network, shape, rng) if net is None else net
         return nn.Sequential(encoder, bare(nn.Linear, saved.features, saved.n_outputs))
-    net = build_net(saved.network, shape, saved.n_outputs, rng) if net is None else net
+    if net is None:
+        net = build_net(saved.network, shape, saved.n_outputs, rng)
+        net = Standardised.empty(net, shape[0], len(shape)) if standardised else net
     if saved.kind == "network":
         return net
     if transform is None:
