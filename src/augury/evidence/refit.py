@@ -88,7 +88,7 @@ class Refit(ABC):
         """Refit once more, to all data and with the model's own way of drawing views."""
 
     def total(self, log_p: float) -> float | None:
-        """Return the evidence of all data at the current widths, given that of the last knot there; None if not known."""
+        """Return the evidence of all data at the current widths, given the last knot's; None if not known."""
         return log_p if len(self.x) == len(self.all_x) else None
 
     def state(self) -> Any:

@@ -102,7 +102,7 @@ def combined(spec: WidthSpec, found: Sequence[Width], limit: float) -> Width:
 
 
 def student(nu: float) -> float:
-    """Return the t with P(|T| < t) = 0.95 for nu degrees of freedom: T = sqrt(nu) tan u, u with density cos^(nu - 1)."""
+    """Return the t with P(|T| < t) = 0.95: T = sqrt(nu) tan u, where u has the density cos^(nu - 1)."""
     if nu > 1e4:
         return 1.96
     steps = 20_000
