@@ -187,7 +187,7 @@ class Dataset:
     @property
     def log_scale(self) -> float:
         """What to subtract from a log-density per example of standardised targets for one in the user's units."""
-        return sum(math.log(scale) for scale in self.target_scale)
+        return math.fsum(math.log(scale) for scale in self.target_scale)
 
 
 def check_shape(x: Tensor, kind: str, part: str) -> None:

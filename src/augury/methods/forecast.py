@@ -116,7 +116,7 @@ def forecast(
 
 def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
     """Time a few steps, an evidence step, and a few test inputs; this changes the learner."""
-    config, data, learner = ready.config, ready.data, ready.learner
+    config, data, learner = ready.config, ready.data.standardised(), ready.learner
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     rng = streams(config.seed)["views"]
     for module in learner.modules().values():

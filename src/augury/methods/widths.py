@@ -252,7 +252,7 @@ def width_of(spec: WidthSpec, eta: float, low: float, high: float, limit: float 
 
 
 NOTE = (
-    "The trained network has {value:.2f} nats of evidence per input, a guess that never looks at them {guess:.2f}: so "
+    "The trained network has {less:.2f} nats of evidence per input less than a guess that never looks at them: so "
     "few data, or data so hard for this network, say nothing of invariances. No width is decided. Take more data, a "
     "network that learns them better, or fewer generators; `augury doctor` tells beforehand whether it can work."
 )
@@ -274,6 +274,6 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."]) -> Findin
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = NOTE.format(value=value / len(y), guess=floor / len(y))
+    note = NOTE.format(less=(floor - value) / len(y))
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))
