@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -209,7 +210,9 @@ def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState, 
     if state.best is not None:
         restore_learned(learner, state.best.tensors)
         epoch = state.best.epoch
-    progress.stage("intervals of the widths" if learner.transform else "evidence")
+    what = "intervals of the widths" if learner.transform else "evidence"
+    progress.stage(what)
+    learner.tell = partial(progress.stage, what)
     findings = learner.conclude(batches, state.rngs["views"])
     if findings.log_evidence is not None:
         found = findings.log_evidence - batches.N * data.log_scale
