@@ -61,6 +61,20 @@ def test_a_real_run_takes_about_what_was_said():
         assert took / 4 < said < 4 * took
 
 
+def test_the_bar_counts_the_intervals():
+    class Heard(augury.Progress):
+        stages: list = []
+
+        def stage(self, what, done=0, total=0):
+            self.stages.append((what, done, total))
+
+    augury.learn(coordinates(20), "toy_mlp", callbacks=Heard(), **QUICK)
+    *intervals, last = Heard.stages
+    assert last == ("test set", 0, 0) and {what for what, _, _ in intervals} == {"intervals of the widths"}
+    done = [d for _, d, _ in intervals]
+    assert done == sorted(done) and 3 <= done[-1] <= intervals[-1][2] == usual_knots(1)
+
+
 def test_memory_is_that_of_the_process_and_durations_are_written_as_a_person_would():
     before = peak_memory("cpu")
     held = bytearray(200 * 2**20)
