@@ -81,7 +81,7 @@ def leave_report(folder: Path) -> Path:
 
 
 def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: Any) -> Any:
-    """Read data with a spinner; say which files were skipped, and which options had no effect."""
+    """Read data with a spinner; say what was read, which files were skipped, and which options had no effect."""
     if quiet:
         return reader(source, **reading)
     with err.status(f"reading {source}") as status:
@@ -90,6 +90,7 @@ def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: A
             status.update(f"{what} {done}/{total}" if total else what)
 
         data = reader(source, progress=show, **reading)
+    note(f"Read {data.source}: {data.describe()}", style="default")
     if data.skipped:
         note(f"skipped {plural(len(data.skipped), 'file')} that cannot be read, such as {data.skipped[0]}")
     fraction = reading.get("test_fraction")
@@ -203,15 +204,21 @@ class LiveBar(Progress):
             parts.insert(1, f"log evidence {row['log_evidence']:.1f}")
         self.below.plain = "  ".join(parts)
 
-    def stage(self, what: str) -> None:
+    def stage(self, what: str, done: int = 0, total: int = 0) -> None:
+        if self.bar.tasks[-1].description != what:
+            self._end_stage()
+            self.bar.add_task(what, total=None, at="")
+        self.bar.update(self.bar.tasks[-1].id, completed=done, total=total or None)
+
+    def _end_stage(self) -> None:
         for task in self.bar.tasks[1:]:
             self.bar.update(task.id, total=1, completed=1)
-        self.bar.add_task(what, total=None, at="")
 
     def stop(self) -> None:
-        for task in self.bar.tasks[1:]:
-            self.bar.update(task.id, total=1, completed=1)
+        self._end_stage()
         self.live.stop()
+        if not err.is_terminal:  # where the last frame has no end of line
+            err.line()
 
 
 def live_bar(quiet: bool) -> tuple[Progress, ...]:

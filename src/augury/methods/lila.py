@@ -134,7 +134,7 @@ class Lila(WithEvidence):
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""
-        return intervals(self.evidence, batches, rng, self.config.slight)
+        return intervals(self.evidence, batches, rng, self.config.slight, self.tell)
 
 
 class LastLayer(Lila):

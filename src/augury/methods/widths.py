@@ -31,7 +31,7 @@ below that of a guess that never looks at the inputs; if the run's own evidence 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -44,7 +44,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
 from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.learner import Findings
+from augury.training.learner import Findings, untold
 
 SLIGHT = 0.1
 """eta below which a width counts as none by default: 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
@@ -59,6 +59,8 @@ NEAR = 0.3
 it is the evidence of a network that was trained for other widths."""
 FINE = 40
 """Points of the interpolation between two of them."""
+Tell = Callable[[int, int], None]
+"""Called with how much is done, and the total."""
 REFITS: dict[type, Callable[..., Refit]] = {Elbo: ElboRefit, Evidence: LaplaceRefit, NtkEvidence: NtkRefit}
 """How the evidence of each kind is refitted."""
 
@@ -165,30 +167,40 @@ def profiled(
     return found
 
 
-def intervals(
-    evidence: Elbo | AnyEvidence, batches: Batches, rng: torch.Generator, slight: Mapping[str, float]
-) -> Findings:
-    """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
+def refit_of(evidence: Elbo | AnyEvidence, batches: Batches, rng: torch.Generator) -> Refit:
     shuffled = list(batches(rng))
     x, y = torch.cat([x for x, _ in shuffled]), torch.cat([y for _, y in shuffled])
     seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
-    refit = REFITS[type(evidence)](evidence, x, y, seed)
-    found = supported(refit, slight)
+    return REFITS[type(evidence)](evidence, x, y, seed)
+
+
+def intervals(
+    evidence: Elbo | AnyEvidence,
+    batches: Batches,
+    rng: torch.Generator,
+    slight: Mapping[str, float],
+    tell: Tell = untold,
+) -> Findings:
+    """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
+    refit = refit_of(evidence, batches, rng)
+    found = supported(refit, slight, tell)
     if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
     # The bound by the NTK is loose: that it is below a guess says nothing.
     return found if isinstance(evidence, NtkEvidence) else undecided_below_guess(found, batches.y)
 
 
-def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
+def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) -> Findings:
     """Return every width with interval and verdict, notes on those that moved visibly, and the refitted evidence."""
     transform, widths, notes, log_p, moved = refit.model.transform, {}, [], 0.0, False
     sampling, transform.sampling, start = transform.sampling, "centred", refit.state()
     known: tuple[Knot, Any] | None = None  # knot and state at the widths as they are: shared by all profiles
     try:
-        for spec in transform.specs:
+        for k, spec in enumerate(transform.specs):
             limit = slight_of(spec, slight)
-            found, here, eta, known = _profile(refit, spec, limit, known)
+            found, here, eta, known = _profile(
+                refit, spec, limit, known, partial(_told, tell, k, len(transform.specs))
+            )
             log_p, (low, high) = found.knots[eta].log_p, found.interval()
             widths[spec.name] = width_of(spec, eta, min(low, eta), max(high, eta), limit)
             moved |= eta != here
@@ -209,7 +221,7 @@ def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
 
 
 def _profile(
-    refit: Refit, spec: WidthSpec, limit: float, known: tuple[Knot, Any] | None
+    refit: Refit, spec: WidthSpec, limit: float, known: tuple[Knot, Any] | None, told: Callable[[int], None]
 ) -> tuple[Profile, float, float, tuple[Knot, Any]]:
     """Return the profile along a width, where it was, where it is now (moved if it was outside), and the knot there."""
     transform, unit = refit.model.transform, spec.unit
@@ -226,6 +238,7 @@ def _profile(
         transform.set_widths({spec.name: unit.to_person(eta)})
         found = refit.knot()
         states[eta] = refit.state()
+        told(len(states))
         return replace(found, log_p=max(found.log_p, floor))
 
     if (nothing := knot(here)).log_p <= floor:  # no better than a guess: nothing to see elsewhere
@@ -246,6 +259,16 @@ def slight_of(spec: WidthSpec, slight: Mapping[str, float]) -> float:
     return spec.unit.from_person(slight[spec.name]) if spec.name in slight else SLIGHT
 
 
+def _told(tell: Tell, k: int, K: int, knots: int) -> None:
+    """Say how far the scan along the k-th of K widths is, in knots, if all take the usual number."""
+    tell(k * usual_knots(K) + min(knots, usual_knots(K)), K * usual_knots(K))
+
+
+def usual_knots(K: int) -> int:
+    """Return about how many knots each of K widths takes."""
+    return 14 if K == 1 else 8
+
+
 TOO_FAR = (
     "{name} ended at {here:.3g} {unit}; the evidence is {gain:.1f} nats higher at {there:.3g}, but the layers below "
     "were not trained there. The interval contains both: train longer, or start there (--width {name}={there:.3g})."
@@ -264,9 +287,9 @@ def width_of(spec: WidthSpec, eta: float, low: float, high: float, limit: float 
 
 
 NOTE = (
-    "The trained network has {value:.2f} nats of evidence per input, a guess that never looks at them {guess:.2f}: so "
-    "few data, or data so hard for this network, say nothing of invariances. No width is decided. Take more data, a "
-    "network that learns them better, or fewer generators; `augury doctor` tells beforehand whether it can work."
+    "The trained network has no more evidence than a guess that never looks at the inputs ({less:.2f} nats per input "
+    "less): so few data, or data so hard for this network, say nothing of invariances. No width is decided. Take more "
+    "data, a network that learns them better, or fewer generators; `augury doctor` tells beforehand if it can work."
 )
 """Said where the evidence does not beat a guess."""
 
@@ -286,6 +309,6 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."]) -> Findin
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = NOTE.format(value=value / len(y), guess=floor / len(y))
+    note = NOTE.format(less=(floor - value) / len(y))
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))

@@ -13,7 +13,8 @@ widths as eta (radians, half image sizes, log-scales: numbers near 1), of the ev
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ from augury.training.checkpoint import (
     save_checkpoint,
     take,
 )
-from augury.training.evaluate import outputs_of, score, score_of
+from augury.training.evaluate import outputs_of, score_of
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder
@@ -66,7 +67,10 @@ def fit(
     folder: RunFolder | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Train a learner from start to end, or from its folder's checkpoint to the end."""
+    """Train a learner from start to end, or from its folder's checkpoint to the end.
+
+    If the targets are standardised, scores, outputs and evidence are in their own units all the same.
+    """
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     progress = Progress() if progress is None else progress
     with own_global_stream(config.seed):
@@ -108,10 +112,11 @@ def _train(
     over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
     while not over:
         row = _epoch(learner, batches, config, state, progress)
+        _to_units(row, data)
         state.rows.append(row)
         over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
         if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
-            row |= score(learner.model, *_some(data, 0 if over else config.evaluate_images), data.task)
+            row |= _scores(learner, data, 0 if over else config.evaluate_images)[0]
         if state.epoch >= config.choose_from * config.epochs:
             _keep_best(learner, state)
         progress.epoch(row)
@@ -175,10 +180,22 @@ def _at_rest(learner: Learner, config: LearnConfig, state: RunState, N: int) -> 
     return settled(etas, evidences, config.settle_window, config.settle_eta, config.settle_evidence)
 
 
-def _some(data: Dataset, most: int) -> tuple[Tensor, Tensor]:
-    """Return test inputs at equal distances, since many sets are sorted by class; 0 gives all."""
-    step = -(-len(data.x_test) // most) if most else 1
-    return data.x_test[:: max(1, step)], data.y_test[:: max(1, step)]
+def _to_units(row: dict[str, Any], data: Dataset) -> None:
+    for name in (LOG_EVIDENCE, "log_likelihood"):
+        if name in row:
+            row[name] -= len(data.x_train) * data.log_scale
+
+
+def _scores(learner: Learner, data: Dataset, most: int = 0) -> tuple[dict[str, float], Tensor | None]:
+    """Score test inputs at equal distances, since many sets are sorted by class; 0 scores all."""
+    step = max(1, -(-len(data.x_test) // most) if most else 1)
+    x, y = data.x_test[::step], data.y_test[::step]
+    if not len(x):
+        return {}, None
+    outputs = outputs_of(learner.model, x)
+    if data.target_scale:
+        outputs, y = data.to_units(outputs), data.to_units(y)
+    return score_of(outputs, y, data.task), outputs
 
 
 def _keep_best(learner: Learner, state: RunState) -> None:
@@ -193,12 +210,16 @@ def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState, 
     if state.best is not None:
         restore_learned(learner, state.best.tensors)
         epoch = state.best.epoch
-    progress.stage("intervals of the widths" if learner.transform else "evidence")
+    what = "intervals of the widths" if learner.transform else "evidence"
+    progress.stage(what)
+    learner.tell = partial(progress.stage, what)
     findings = learner.conclude(batches, state.rngs["views"])
+    if findings.log_evidence is not None:
+        found = findings.log_evidence - batches.N * data.log_scale
+        findings = replace(findings, log_evidence=found)
     seconds = state.seconds + time.perf_counter() - started
     progress.stage("test set")
-    outputs = outputs_of(learner.model, data.x_test) if len(data.x_test) else None
-    scores = {} if outputs is None else score_of(outputs, data.y_test, data.task)
+    scores, outputs = _scores(learner, data)
     learner.model.eval()
     return Fit(findings, scores, state.rows, epoch, seconds, outputs)
 

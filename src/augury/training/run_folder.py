@@ -198,6 +198,7 @@ class _Data(Record):
     source: str = "unknown data"
     train: Count = 0
     test: Count = 0
+    targets: str = ""
     input_shape: list[Count] = field(default_factory=list)
     fingerprint: str = ""
 

@@ -23,6 +23,7 @@ from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
 from augury.models.shallow import Shallow, ShallowOrbit
 from augury.models.standardised import Standardised
+from augury.models.units import InUnits, in_units
 from augury.models.weight_tied import WeightTied, exact_group, tie
 from augury.records.saved import CHECKSUM, CUSTOM, NORMALISATION, RECORD, SavedModel, not_ours, saved_of
 from augury.training.checkpoint import save_tensors
@@ -34,7 +35,8 @@ from augury.transforms.vocabulary import build as build_transform
 def describe_learned(model: nn.Module, data: Dataset, config: LearnConfig) -> SavedModel:
     """Return the record of a model that `learn` trained."""
     orbit = "shallow_orbit" if isinstance(model, ShallowOrbit) else "orbit"
-    bare = "tied" if isinstance(model, WeightTied) else "network"
+    inner = model.net if isinstance(model, InUnits) else model
+    bare = "tied" if isinstance(inner, WeightTied) else "network"
     return SavedModel(
         kind=orbit if isinstance(model, OrbitAverage) else bare,
         network=config.model or CUSTOM,
@@ -44,6 +46,8 @@ def describe_learned(model: nn.Module, data: Dataset, config: LearnConfig) -> Sa
         samples=config.samples,
         samples_eval=config.samples_eval,
         side=model.side if isinstance(model, ShallowOrbit) else "auto",
+        target_mean=data.target_mean,
+        target_scale=data.target_scale,
         **_takes(data),  # type: ignore[arg-type]
     )
 
@@ -104,7 +108,8 @@ def load_model(
     """
     file = model_file(Path(path))
     saved, tensors = read_tensors(file)
-    model = _build(saved, net, transform, any(name.endswith("input_mean") for name in tensors))
+    net = _build(saved, net, transform, any(name.endswith("input_mean") for name in tensors))
+    model = in_units(net, saved.target_mean, saved.target_scale)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:

@@ -255,7 +255,7 @@ def _scored(
         held_out=estimate,
         train_score=train,
         task=data.task,
-        log_evidence=float(head.log_evidence),
+        log_evidence=float(head.log_evidence - len(y) * head.scale.log().sum()),
         train_loss=float(loss),
         delta=head.delta,
         N=len(y),
