@@ -65,7 +65,7 @@ def passed(net, x, S=1):
 
 
 def test_an_uncovered_layer_is_named_with_the_ways_out_of_which_freezing_is_one():
-    with pytest.raises(InputError, match=r"layer 'attend' \(MultiheadAttention\)") as error:
+    with pytest.raises(InputError, match=r"layer 'attend' \(MultiheadAttention: in_proj_weight") as error:
         covered_layers(Attention())
     for word in ("Conv2d", "LayerNorm", "ntk", "last_layer", "requires_grad_"):
         assert word in str(error.value)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
     from augury.auditing.audit import audit as audit
     from augury.core import units as units
     from augury.core.errors import AuguryError as AuguryError
+    from augury.core.errors import AuguryWarning as AuguryWarning
     from augury.data.dataset import Dataset as Dataset
     from augury.data.load import load as load
     from augury.evidence import likelihoods as likelihoods
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
     from augury.methods.hyper.amortize import amortize as amortize
     from augury.methods.learn import Learned as Learned
     from augury.methods.learn import learn as learn
+    from augury.methods.own_loop import intervals as intervals
     from augury.models.batchnorm import swap_batchnorm as swap_batchnorm
     from augury.models.hypernetwork import HyperExtractor as HyperExtractor
     from augury.models.orbit import OrbitAverage as OrbitAverage
@@ -35,6 +37,7 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
     from augury.records.results import Invariance as Invariance
     from augury.records.results import Width as Width
     from augury.report.page import write_report as write_report
+    from augury.training.learner import Findings as Findings
     from augury.training.progress import Progress as Progress
     from augury.training.progress import TensorBoard as TensorBoard
     from augury.training.saved_model import load_model as load_model
@@ -53,7 +56,7 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
 _HOMES = {
     "auditing.audit": "audit",
     "core": "units",
-    "core.errors": "AuguryError",
+    "core.errors": "AuguryError AuguryWarning",
     "data.dataset": "Dataset",
     "data.load": "load",
     "evidence": "likelihoods",
@@ -65,11 +68,13 @@ _HOMES = {
     "methods.hyper.adapt": "Adapted adapt",
     "methods.hyper.amortize": "Amortized amortize",
     "methods.learn": "Learned learn",
+    "methods.own_loop": "intervals",
     "models.batchnorm": "swap_batchnorm",
     "models.hypernetwork": "HyperExtractor",
     "models.orbit": "OrbitAverage",
     "records.results": "Adaptation Audit Invariance Width",
     "report.page": "write_report",
+    "training.learner": "Findings",
     "training.progress": "Progress TensorBoard",
     "training.saved_model": "load_model",
     "transforms.affine2d": "Affine2d AffineCoordinates",

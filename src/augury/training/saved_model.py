@@ -21,6 +21,7 @@ from augury.models.layers import bare
 from augury.models.networks import ENCODERS, NETWORKS, build_encoder
 from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
+from augury.models.own import LogitsOf
 from augury.models.shallow import Shallow, ShallowOrbit
 from augury.models.weight_tied import WeightTied, exact_group, tie
 from augury.records.saved import CHECKSUM, CUSTOM, NORMALISATION, RECORD, SavedModel, not_ours, saved_of
@@ -104,6 +105,9 @@ def load_model(
     file = model_file(Path(path))
     saved, tensors = read_tensors(file)
     model = _build(saved, net, transform)
+    if net is not None and set(model.state_dict()) != set(tensors):
+        wrapped = _build(saved, LogitsOf(net), transform)
+        model = wrapped if set(wrapped.state_dict()) == set(tensors) else model
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
