@@ -77,8 +77,8 @@ EVALUATIONS, EVALUATED = 8, 250
 
 SHARED = (
     "model", "weights", "freeze", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "warm_up",
-    "weight_decay", "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every", "evidence_images", "structure",
-    "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
+    "weight_decay", "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every", "evidence_images",
+    "structure", "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
     "evaluate_every", "evaluate_images",
 )  # fmt: skip
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""

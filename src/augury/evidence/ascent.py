@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from augury.config.learn import EvidenceConfig
 from augury.config.synonyms import synonyms
-from augury.curvature.tape import rows_per_pass
+from augury.curvature.tape import cut_off, rows_per_pass
 from augury.evidence.climbing import Climber, Data, pairs, seed_of, seeds_of, some_of
 from augury.evidence.laplace import Fit, Laplace
 from augury.evidence.ntk import NtkBound
@@ -277,8 +277,11 @@ class NtkEvidence(Climber):
                 values.append(value.item())
                 if not learned:
                     continue
-                for p, g in zip(learned, torch.autograd.grad(value, learned), strict=True):
-                    p.grad = -g
+                grads = torch.autograd.grad(value, learned, allow_unused=True)
+                if self.eta and all(g is None for g in grads[: len(self.eta)]):
+                    raise cut_off()
+                for p, g in zip(learned, grads, strict=True):
+                    p.grad = None if g is None else -g
                 self.eta_optimizer.step()
                 self.delta_optimizer.step()
                 self.model.transform.project_()

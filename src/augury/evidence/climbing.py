@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,9 @@ MOVED = (
     "the weights alone: model.net.parameters()."
 )
 """Said once. The first time it may have been `set_widths` or `load_state_dict`."""
+
+
+Own = TypeVar("Own", bound="Climber")
 
 
 class Climber:
@@ -92,7 +95,7 @@ class Climber:
         self.delta_optimizer.load_state_dict(state["delta_optimizer"])
         self._leave_widths()
 
-    def to(self, *args: Any, **kwargs: Any) -> Self:
+    def to(self: Own, *args: Any, **kwargs: Any) -> Own:
         """Move the model and the optimiser of its widths; prior precision and noise stay in float64 on the CPU.
 
         Parameters

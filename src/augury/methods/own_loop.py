@@ -13,7 +13,7 @@ from augury.training.learner import Findings
 
 
 def intervals(
-    evidence: AnyEvidence, data: Data, rng: torch.Generator, slight: Mapping[str, float] | None = None
+    evidence: AnyEvidence, data: Data, rng: torch.Generator, slight: Mapping[str, float | int] | None = None
 ) -> Findings:
     """Return every width with its interval and verdict, as `augury.learn` does in the end.
 
@@ -36,7 +36,8 @@ def intervals(
     Findings
         Widths, evidence and notes.
     """
-    for name in slight or {}:
+    limits = {name: float(value) for name, value in (slight or {}).items()}
+    for name in limits:
         choose("generator in slight", name, evidence.model.transform.names)
     x, y = (torch.cat(parts) for parts in zip(*pairs(data, evidence.model), strict=True))
-    return widths.intervals(evidence, Batches(x, y, BATCH, x.device), rng, slight or {})
+    return widths.intervals(evidence, Batches(x, y, BATCH, x.device), rng, limits)

@@ -174,6 +174,12 @@ def intervals(
     ntk = isinstance(evidence, NtkEvidence)  # whose bound is tightest where its widths were profiled
     if len(refit.x) < batches.N and not ntk:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
+    elif found.log_evidence is not None and found.log_evidence <= guess(
+        batches.y
+    ):  # held up by a guess's, so far
+        state = refit.state()
+        found = replace(found, log_evidence=refit.knot().log_p)
+        refit.restore(state)
     return undecided_below_guess(found, batches.y, LOOSE if ntk else NOTE)
 
 
@@ -259,8 +265,8 @@ NOTE = (
 """Said where the evidence does not beat a guess."""
 LOOSE = (
     "The lower bound on the evidence is {value:.2f} nats per input, that of a guess that never looks at them "
-    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, raise the prior "
-    "precision (delta), or freeze what has no Kronecker factors and take evidence='laplace'."
+    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, or "
+    "freeze what has no Kronecker factors and take evidence='laplace'."
 )
 """The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
 

@@ -136,7 +136,7 @@ class OrbitAverage(nn.Module):
             return self.average(x, generator(int(torch.randint(2**62, ())), x.device))
         self.transform.check(x)
         if torch.compiler.is_exporting():  # a program has its noise as a constant, and no chunks
-            return self._mean(x, self._eps.to(x).expand(len(x), -1, -1))
+            return self._mean(x, self._eps.to(x).expand(x.shape[0], -1, -1))
         eps = self._noise(generator(self.seed, x.device)).to(x)
         per_chunk = max(1, self.chunk // self.samples_eval)
         return torch.cat([self._mean(part, eps.expand(len(part), -1, -1)) for part in x.split(per_chunk)])
