@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import augury
+from augury.core.errors import AuguryWarning
 from augury.core.rng import generator
 from augury.curvature.tape import covered_layers
 from augury.evidence.ascent import NtkEvidence
@@ -27,7 +28,8 @@ pytestmark = pytest.mark.usefixtures("short_walks")
 
 SIDE = 8
 QUICK = {
-    "generators": ("rotation",), "epochs": 2, "samples": 2, "samples_eval": 2, "batch": 20, "evidence_below": 9.0, "evidence_every": 1,
+    "generators": ("rotation",), "epochs": 2, "samples": 2, "samples_eval": 2, "batch": 20,
+    "evidence_below": 9.0, "evidence_every": 1,
 }  # fmt: skip
 
 
@@ -310,7 +312,7 @@ def test_widths_moved_by_another_optimiser_are_said_once():
         warnings.simplefilter("error")
         evidence.step((x, y), rng)
         evidence.step((x, y), rng)
-    with pytest.warns(augury.AuguryWarning, match=r"model.net.parameters\(\)") as said:
+    with pytest.warns(AuguryWarning, match=r"model.net.parameters\(\)") as said:
         for _ in range(4):
             with torch.no_grad():
                 model.transform.eta.add_(0.01)
@@ -336,7 +338,7 @@ def test_intervals_and_verdicts_have_a_public_call():
     (_, evidence), (x, y) = own_loop(), images(30)
     found = augury.intervals(evidence, (x, y), generator(0), slight={"rotation": 10})
     width = found.widths["rotation"]
-    assert isinstance(found, augury.Findings) and width.low <= width.value and width.verdict
+    assert isinstance(width, augury.Width) and width.low <= width.value and width.verdict
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=10)
     assert augury.intervals(evidence, loader, generator(0)).log_evidence is not None
     refused("slight", augury.intervals, evidence, (x, y), generator(0), {"scale": 1.0})

@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
     from augury.auditing.audit import audit as audit
     from augury.core import units as units
     from augury.core.errors import AuguryError as AuguryError
-    from augury.core.errors import AuguryWarning as AuguryWarning
     from augury.data.dataset import Dataset as Dataset
     from augury.data.load import load as load
     from augury.evidence import likelihoods as likelihoods
@@ -37,7 +36,6 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
     from augury.records.results import Invariance as Invariance
     from augury.records.results import Width as Width
     from augury.report.page import write_report as write_report
-    from augury.training.learner import Findings as Findings
     from augury.training.progress import Progress as Progress
     from augury.training.progress import TensorBoard as TensorBoard
     from augury.training.saved_model import load_model as load_model
@@ -56,7 +54,7 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
 _HOMES = {
     "auditing.audit": "audit",
     "core": "units",
-    "core.errors": "AuguryError AuguryWarning",
+    "core.errors": "AuguryError",
     "data.dataset": "Dataset",
     "data.load": "load",
     "evidence": "likelihoods",
@@ -74,7 +72,6 @@ _HOMES = {
     "models.orbit": "OrbitAverage",
     "records.results": "Adaptation Audit Invariance Width",
     "report.page": "write_report",
-    "training.learner": "Findings",
     "training.progress": "Progress TensorBoard",
     "training.saved_model": "load_model",
     "transforms.affine2d": "Affine2d AffineCoordinates",

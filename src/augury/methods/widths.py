@@ -174,12 +174,8 @@ def intervals(
     ntk = isinstance(evidence, NtkEvidence)  # whose bound is tightest where its widths were profiled
     if len(refit.x) < batches.N and not ntk:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
-    elif found.log_evidence is not None and found.log_evidence <= guess(
-        batches.y
-    ):  # held up by a guess's, so far
-        state = refit.state()
-        found = replace(found, log_evidence=refit.knot().log_p)
-        refit.restore(state)
+    elif ntk and found.log_evidence is not None and found.log_evidence <= guess(batches.y):
+        found = replace(found, log_evidence=refit.knot().log_p)  # in a profile it is never below a guess's
     return undecided_below_guess(found, batches.y, LOOSE if ntk else NOTE)
 
 
