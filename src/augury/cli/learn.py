@@ -67,6 +67,24 @@ Generators = Annotated[
         complete=WORDS["image"],
     ),
 ]
+Weights = Annotated[
+    str | None,
+    o.option(
+        "--weights",
+        "Begin with the network of another run: its folder. Layers of other shapes, such as a head for other classes, "
+        "begin anew.",
+        o.METHOD,
+    ),
+]
+Freeze = Annotated[
+    str | None,
+    o.option(
+        "--freeze",
+        "Layers that stay as they are, by the beginnings of their names, separated by commas; trunk for all but the "
+        "last layer.",
+        o.METHOD,
+    ),
+]
 Slight = Annotated[
     list[str] | None,
     o.option(
@@ -123,6 +141,8 @@ def learn(
     skip_bad: o.SkipBad = None,
     method: o.Method = None,
     model: o.Model = None,
+    weights: Weights = None,
+    freeze: Freeze = None,
     generators: Generators = None,
     width: o.Widths = None,
     slight: Slight = None,
@@ -147,7 +167,20 @@ def learn(
 ) -> None:
     """Merge the settings, call `augury.learn`, and show what it returns."""
     flags = o.given(
-        locals(), (*o.READING, "data", "method", "model", "samples", "epochs", "batch", "device", "baseline")
+        locals(),
+        (
+            *o.READING,
+            "data",
+            "method",
+            "model",
+            "weights",
+            "freeze",
+            "samples",
+            "epochs",
+            "batch",
+            "device",
+            "baseline",
+        ),
     )
     flags |= {
         name: str(path)

@@ -282,15 +282,16 @@ class NtkRefit(Refit):
 
     def __init__(self, evidence: NtkEvidence, x: Tensor, y: Tensor, seed: int) -> None:
         super().__init__(evidence.model, x, y, seed, KERNEL)
-        self.evidence = evidence
+        self.evidence, self.N = evidence, len(x)
 
     def knot(self) -> Knot:
-        """Return the bound of these data."""
-        evidence, n = self.evidence, self.evidence.settings.eta_images
-        groups = zip(self.x.split(n), self.y.split(n), strict=True)
-        with evaluating(self.model.net, evidence.settings.batchnorm), torch.no_grad():
-            bound = evidence.bound.lower_bound(groups, evidence.delta, lambda k: self.seed + k, self.views)
-        return Knot(float(bound), torch.zeros(len(self.x)))
+        """Return the bound at its tightest, scaled up from these data."""
+        with evaluating(self.model.net, self.evidence.settings.batchnorm):
+            bound, terms = self.evidence.bound.at_best(self.x, self.y, self.N, self.seed, self.views)
+        return Knot(bound, torch.zeros_like(terms), terms, self.N)
+
+    def total(self, log_p: float) -> float:
+        return log_p  # scaled up already
 
 
 def _joint(layer: nn.Linear) -> Float[Tensor, "C F"]:

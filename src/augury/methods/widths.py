@@ -184,10 +184,12 @@ def intervals(
     """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
     refit = refit_of(evidence, batches, rng)
     found = supported(refit, slight, tell)
+    ntk = isinstance(evidence, NtkEvidence)  # whose bound is tightest where its widths were profiled
     if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
-    # The bound by the NTK is loose: that it is below a guess says nothing.
-    return found if isinstance(evidence, NtkEvidence) else undecided_below_guess(found, batches.y)
+    elif ntk and found.log_evidence is not None and found.log_evidence <= guess(batches.y):
+        found = replace(found, log_evidence=refit.knot().log_p)  # in a profile it is never below a guess's
+    return undecided_below_guess(found, batches.y, LOOSE if ntk else NOTE)
 
 
 def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) -> Findings:
@@ -292,6 +294,12 @@ NOTE = (
     "data, a network that learns them better, or fewer generators; `augury doctor` tells beforehand if it can work."
 )
 """Said where the evidence does not beat a guess."""
+LOOSE = (
+    "The lower bound on the evidence is {value:.2f} nats per input, that of a guess that never looks at them "
+    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, or "
+    "freeze what has no Kronecker factors and take evidence='laplace'."
+)
+"""The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
 
 
 def guess(y: Shaped[Tensor, "N ..."]) -> float:
@@ -304,11 +312,11 @@ def guess(y: Shaped[Tensor, "N ..."]) -> float:
     return float(-N / 2 * ((2 * math.pi * variance).log() + 1).sum())
 
 
-def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."]) -> Findings:
+def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str = NOTE) -> Findings:
     """Return findings as they are, or without any verdict where their evidence does not beat a guess."""
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = NOTE.format(less=(floor - value) / len(y))
+    note = note.format(value=value / len(y), guess=floor / len(y), less=(floor - value) / len(y))
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))

@@ -24,6 +24,7 @@ from torch import Tensor
 from augury.config.learn import LearnConfig
 from augury.core.errors import RunError
 from augury.data.dataset import Dataset
+from augury.models.batchnorm import hold_frozen
 from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.checkpoint import (
     Best,
@@ -133,6 +134,7 @@ def _epoch(
     started = time.perf_counter()
     for module in learner.modules().values():
         module.train()
+        hold_frozen(module)
     epoch, total, rng = state.epoch + 1, 0.0, state.rngs["views"]
     for step, (x, y) in enumerate(batches(state.rngs["shuffle"])):
         for schedule in learner.schedules():

@@ -21,6 +21,7 @@ from augury.models.layers import bare
 from augury.models.networks import ENCODERS, NETWORKS, build_encoder
 from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
+from augury.models.own import LogitsOf
 from augury.models.shallow import Shallow, ShallowOrbit
 from augury.models.standardised import Standardised
 from augury.models.units import InUnits, in_units
@@ -108,8 +109,12 @@ def load_model(
     """
     file = model_file(Path(path))
     saved, tensors = read_tensors(file)
-    net = _build(saved, net, transform, any(name.endswith("input_mean") for name in tensors))
-    model = in_units(net, saved.target_mean, saved.target_scale)
+    standardised = any(name.endswith("input_mean") for name in tensors)
+    model = _build(saved, net, transform, standardised)
+    if net is not None and set(model.state_dict()) != set(tensors):
+        wrapped = _build(saved, LogitsOf(net), transform, standardised)
+        model = wrapped if set(wrapped.state_dict()) == set(tensors) else model
+    model = in_units(model, saved.target_mean, saved.target_scale)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
