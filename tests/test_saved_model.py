@@ -16,8 +16,9 @@ from augury.core.rng import generator
 from augury.models.networks import build
 from augury.records.saved import SavedModel, read_saved
 from augury.report.page import write_report
+from augury.training.checkpoint import digest
 from augury.training.run_folder import model_file, read_run
-from augury.training.saved_model import _digest, describe_extractor, read_tensors, save_model
+from augury.training.saved_model import describe_extractor, read_tensors, save_model
 from refusal import refused
 from test_records import mutated
 
@@ -123,7 +124,7 @@ def test_a_crafted_header_gives_a_model_or_our_error(name, tmp_path):
     saved, tensors = read_tensors(model_file(OLD / name))
     for _ in range(40):
         text = json.dumps(mutated(saved.to_json(), rng))
-        save_file(tensors, tmp_path / "m.safetensors", {"augury": text, "sha256": _digest(text, tensors)})
+        save_file(tensors, tmp_path / "m.safetensors", {"augury": text, "sha256": digest(text, tensors)})
         try:
             augury.load_model(tmp_path / "m.safetensors")
         except AuguryError as error:

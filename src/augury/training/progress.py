@@ -57,6 +57,15 @@ class Progress:
             The intervals of the widths, or the scores on the test set.
         """
 
+    def note(self, text: str) -> None:
+        """Note something that the user should know.
+
+        Parameters
+        ----------
+        text
+            Such as a damaged checkpoint that was passed over.
+        """
+
     def stop(self) -> None:
         """Note that the run has ended, perhaps by an error."""
 
@@ -92,6 +101,10 @@ class Together(Progress):
     def stage(self, what: str) -> None:
         for callback in self.callbacks:
             callback.stage(what)
+
+    def note(self, text: str) -> None:
+        for callback in self.callbacks:
+            callback.note(text)
 
     def stop(self) -> None:
         """Pass a call on to every callback, even if one fails."""
