@@ -38,8 +38,21 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
     try:
         with written_whole(path) as temporary:
             save_file(apart, temporary, metadata)
+            _in_order(temporary)
     except (OSError, SafetensorError) as error:
         raise RunError(f"cannot write {path}: {error}. Is the disk full?") from error
+
+
+def _in_order(path: Path) -> None:
+    """Sort the metadata of a file: safetensors writes them in random order, and equal models must be equal files."""
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        if header["__metadata__"] and len(text) <= size:
+            file.seek(8)
+            file.write(text.ljust(size))
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

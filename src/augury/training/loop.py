@@ -76,6 +76,8 @@ def fit(
         try:
             _train(learner, data, batches, config, state, folder, progress)
             return _finish(learner, data, batches, state, progress)
+        except torch.linalg.LinAlgError as error:
+            raise _lost(f"a matrix could not be decomposed ({str(error).split(':')[0]})") from error
         finally:
             progress.stop()
 
