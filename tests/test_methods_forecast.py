@@ -63,7 +63,7 @@ def test_a_real_run_takes_about_what_was_said():
 
 def test_the_bar_counts_the_intervals():
     class Heard(augury.Progress):
-        stages: list = []
+        stages: ClassVar[list] = []
 
         def stage(self, what, done=0, total=0):
             self.stages.append((what, done, total))

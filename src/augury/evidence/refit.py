@@ -36,7 +36,7 @@ from augury.evidence.ascent import Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
 from augury.evidence.laplace import Fit
 from augury.evidence.likelihoods import Gaussian
-from augury.evidence.posterior import NaturalAscent, OutputPosterior
+from augury.evidence.posterior import NaturalAscent, OutputPosterior, cholesky
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
@@ -357,7 +357,7 @@ def logistic(
 
     In coordinates W = V R^-1 with R^T R = phi^T phi / 4 + pull, an upper bound on the curvature: well conditioned.
     """
-    R = torch.linalg.cholesky(phi.mT @ phi / 4 + torch.diag(pull), upper=True)
+    R = cholesky((phi.mT @ phi / 4 + torch.diag(pull))[None])[0].mT
     V = (W @ R.mT).requires_grad_()
     Z = torch.linalg.solve_triangular(R, phi, upper=True, left=False)
 

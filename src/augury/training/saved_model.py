@@ -4,12 +4,9 @@ The header is the record `augury.records.saved.SavedModel` and a checksum of the
 written atomically; a modified or incomplete file is refused; nothing is unpickled.
 """
 
-from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 
-import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
@@ -27,7 +24,7 @@ from augury.models.standardised import Standardised
 from augury.models.units import InUnits, in_units
 from augury.models.weight_tied import WeightTied, exact_group, tie
 from augury.records.saved import CHECKSUM, CUSTOM, NORMALISATION, RECORD, SavedModel, not_ours, saved_of
-from augury.training.checkpoint import save_tensors
+from augury.training.checkpoint import digest, load_tensors, save_tensors
 from augury.training.run_folder import model_file
 from augury.transforms.base import Transform
 from augury.transforms.vocabulary import build as build_transform
@@ -85,7 +82,7 @@ def _takes(data: Dataset) -> dict[str, object]:
 def save_model(path: Path, model: nn.Module, saved: SavedModel) -> None:
     """Write a model, whole or not at all."""
     text, tensors = saved.dumps(), model.state_dict()
-    save_tensors(path, tensors, {RECORD: text, CHECKSUM: _digest(text, tensors)})
+    save_tensors(path, tensors, {RECORD: text, CHECKSUM: digest(text, tensors)})
 
 
 def load_model(
@@ -125,28 +122,17 @@ def load_model(
 def read_tensors(file: Path) -> tuple[SavedModel, dict[str, Tensor]]:
     """Read a model's file and compare it with its checksum."""
     try:
-        with safe_open(file, framework="pt") as opened:
-            metadata = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        tensors, metadata = load_tensors(file)
         saved, text = saved_of(metadata)
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise not_ours(file, error) from error
-    if (RECORD in metadata or CHECKSUM in metadata) and metadata.get(CHECKSUM) != _digest(text, tensors):
+    if (RECORD in metadata or CHECKSUM in metadata) and metadata.get(CHECKSUM) != digest(text, tensors):
         raise RunError(
             f"{file} was changed since it was written: its checksum differs. Create or copy it again."
         )
     if max(saved.n_outputs, saved.features, saved.d_h) > sum(tensor.numel() for tensor in tensors.values()):
         raise RunError(f"{file} is damaged: it holds fewer numbers than the model that it describes.")
     return saved, tensors
-
-
-def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
-    digest = sha256(text.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
 
 
 def _build(
