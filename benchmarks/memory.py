@@ -2,8 +2,9 @@
 
     python benchmarks/memory.py [--epochs 200]
 
-Peaks are those of a process of its own for the command that is shown, with intervals, baseline and report; the forecast
-is that of the same command with --dry-run. Growth compares the resident memory after a tenth of the epochs with the end.
+Peaks are those of a process of its own for the command that is shown, with intervals, baseline and report; the
+forecast is that of the same command with --dry-run. Growth compares the resident memory after a tenth of the epochs
+with the end.
 """
 
 import argparse
