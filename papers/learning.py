@@ -20,6 +20,8 @@ _RECIPE = {
     "warm_up": 0.0,
     "evidence_below": 9.0,
     "standardise": False,
+    "evidence_images": 500,
+    "eta_images": 64,
 }
 RECIPE: dict[str, dict[str, Any]] = {
     "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0},

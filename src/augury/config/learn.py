@@ -120,13 +120,13 @@ class EvidenceConfig(Record):
     """Learning rate of log delta and log sigma^2, Adam; paper A takes 0.05. 0: solved for their maximum."""
     delta_steps: int = 10
     """Adam's steps on them at every step up the evidence; 0 holds them as they are."""
-    evidence_images: int = 500
+    evidence_images: int = 300
     """Most data behind the factors of one step up the evidence; a sample is scaled up."""
     eta_rate: float = 0.1
     """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
     eta_steps: int = 8
     """Mini-batch steps on the widths that share the same factors."""
-    eta_images: int = 64
+    eta_images: int = 40
     """Data in each of these steps."""
     batchnorm: str = "refuse"
     """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""

@@ -44,8 +44,8 @@ VIEWS, FEWEST = (
     32,
     8,
 )  # views per input for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED = 100  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
-SHALLOW, DEEP, KERNEL = 1000, 600, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
+SHALLOW, DEEP, KERNEL = 1000, 400, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 STEPS = 10  # natural-gradient steps at one width, at most
 ENOUGH = 0.02  # nats: natural-gradient steps that would gain less are not taken
