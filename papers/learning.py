@@ -38,7 +38,9 @@ def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
     from augury.methods.learn import learn
 
     data = data_of(cell)
-    settings = {"device": device, **RECIPE.get(cell.algorithm, {}), **cell.settings, "seed": cell.seed}
+    affine = {"generators": ("affine",)} if data.kind == "image" else {}
+    recipe = {"device": device, **affine, **RECIPE.get(cell.algorithm, {})}
+    settings = {**recipe, **cell.settings, "seed": cell.seed}
     return data, learn(data, model=cell.model, method=cell.algorithm, **settings)
 
 

@@ -62,7 +62,7 @@ Generators = Annotated[
     o.option(
         "--generators -g",
         "Transformations to learn: affine, rotation, translation, scale, color, flip_x, C4, ...; separated "
-        "by commas. Default: all six affine generators on images.",
+        "by commas. Default: all six affine generators on images, and flip_x if they are in colour.",
         o.METHOD,
         complete=WORDS["image"],
     ),

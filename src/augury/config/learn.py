@@ -173,7 +173,8 @@ class LearnConfig(EvidenceConfig):
     """Parameters that stay as they are and are not part of the evidence: the beginnings of their names, separated by
     commas, or "trunk" for all but the last layer."""
     generators: tuple[str, ...] | None = None
-    """Which transformations may act; None for what suits the data: all six affine on images (paper A)."""
+    """Which transformations may act; None for what suits the data: all six affine on images
+    (paper A), and the mirror on colour images."""
     widths: Mapping[str, float] = field(default_factory=dict)
     """Widths at the start in their units; zero for those not named, as in paper A. `augmented` keeps them."""
     slight: Mapping[str, float] = field(default_factory=dict)

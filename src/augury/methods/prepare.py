@@ -34,7 +34,7 @@ MODEL_FOR = {
 """Default network for each kind of data; "mlp" if the inputs are too small for it."""
 
 GENERATORS_FOR = {"image": "affine", "signal": "signal", "points": "rotation3d", "coordinates": "rotation"}
-"""Default transformations for each kind of data."""
+"""Default transformations for each kind of data; colour images are photographs, and may be mirrored too."""
 
 CUSTOM = "custom"
 """Name of a user's own network in records."""
@@ -123,7 +123,8 @@ def _config(
             "give transform or generators, not both: generators only say which transform to make."
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
-        config = replace(config, generators=(GENERATORS_FOR[data.kind],))
+        colour = data.kind == "image" and data.input_shape[0] == 3
+        config = replace(config, generators=(GENERATORS_FOR[data.kind], *["flip_x"] * colour))
     return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
 
