@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from augury.methods.learn import Learned
 
 
-_RECIPE = {"delta_rate": 0.05, "epochs": 30, "rate": 0.005, "warm_up": 0.0, "evidence_below": 9.0}
+_RECIPE = {
+    "delta_rate": 0.05,
+    "epochs": 30,
+    "rate": 0.005,
+    "warm_up": 0.0,
+    "evidence_below": 9.0,
+    "standardise": False,
+}
 RECIPE: dict[str, dict[str, Any]] = {
     "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0},
     "plain": _RECIPE,

@@ -65,7 +65,7 @@ def passed(net, x, S=1):
 
 
 def test_an_uncovered_layer_is_named_with_the_ways_out_of_which_freezing_is_one():
-    with pytest.raises(InputError, match=r"layer 'attend' \(MultiheadAttention\)") as error:
+    with pytest.raises(InputError, match=r"layer 'attend' \(MultiheadAttention: in_proj_weight") as error:
         covered_layers(Attention())
     for word in ("Conv2d", "LayerNorm", "ntk", "last_layer", "requires_grad_"):
         assert word in str(error.value)
@@ -79,12 +79,12 @@ def test_an_uncovered_layer_is_named_with_the_ways_out_of_which_freezing_is_one(
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: nn.Sequential(nn.Linear(3, 3), Odd(3, 2)), "'1' (Odd)"),
+        (lambda: nn.Sequential(nn.Linear(3, 3), Odd(3, 2)), "'1' (Odd: weight, bias)"),
         (
             lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))),
             "'0.parametrizations.weight'",
         ),
-        (lambda: nn.Sequential(prune.identity(nn.Linear(3, 2), "weight")), "'0' (Linear)"),
+        (lambda: nn.Sequential(prune.identity(nn.Linear(3, 2), "weight")), "'0' (Linear: bias, weight_orig)"),
     ],
 )
 def test_a_weight_that_is_not_the_parameter_is_not_covered(make, name):

@@ -130,7 +130,7 @@ def test_a_lost_loss_stops_says_where_and_keeps_the_last_good_checkpoint(tmp_pat
     step = learner.train_step
     learner.train_step = lambda x, y, rng: math.nan if learner.calls == 7 else step(x, y, rng)
     refused("nan at epoch 3, step 2 of 3", fit, learner, coordinates(24), config, folder, error=RunError)
-    tensors, facts = load_checkpoint(folder.checkpoint)
+    tensors, facts, _ = load_checkpoint(folder.checkpoint)
     assert facts["epoch"] == 2 and len(folder.rows()) == 2
     assert all(t.isfinite().all() for t in tensors.values() if t.is_floating_point())
 

@@ -1,6 +1,7 @@
 """Which widths the evidence supports: closed forms in float64, scans of known curves, verdicts, and whole runs."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -365,7 +366,10 @@ def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):
     monkeypatch.setattr(
         LaplaceRefit,
         "knot",
-        lambda self: seen.append(tuple(self.model.transform.describe().values())) or knot(self),
+        lambda self: (
+            seen.append(tuple(self.model.transform.describe().values()))
+            or replace(found := knot(self), log_p=found.log_p + 1000)
+        ),
     )
     learn(data, "mlp5", "lila", generators=("rotation", "scale_x"), epochs=2, samples=2, samples_eval=2)
     assert len(seen) == len(set(seen)) > 4
@@ -405,7 +409,7 @@ def test_a_far_better_width_is_reported_but_not_believed_if_the_layers_below_are
 
     def knot():  # a parabola about 150 degrees
         log_p = -50 * (math.radians(model.transform.describe()["rotation"]) - math.radians(150)) ** 2
-        return Knot(log_p, torch.zeros(20))
+        return Knot(1000 + log_p, torch.zeros(20))
 
     monkeypatch.setattr(refit, "knot", knot)
     found = supported(refit, {})

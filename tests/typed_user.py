@@ -65,6 +65,7 @@ def own_loop(net: nn.Module, x: Tensor, y: Tensor, rng: torch.Generator) -> None
     assert_type(evidence.penalty(), Tensor)
     assert_type(evidence.step(DataLoader(TensorDataset(x, y), batch_size=100), rng), dict[str, float])
     assert_type(evidence.value([(x, y)], rng), float)
+    assert_type(augury.intervals(evidence, (x, y), rng).widths["rotation"], augury.Width)
     fresh = augury.Evidence(model, N=len(x)).to("cpu")
     fresh.load_state_dict(evidence.state_dict())
     laplace = augury.Laplace(model, augury.likelihoods.Categorical(), structure="diag")

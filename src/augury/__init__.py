@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what type checkers see; PUBLIC has the same names, as tests
     from augury.methods.hyper.amortize import amortize as amortize
     from augury.methods.learn import Learned as Learned
     from augury.methods.learn import learn as learn
+    from augury.methods.own_loop import intervals as intervals
     from augury.models.batchnorm import swap_batchnorm as swap_batchnorm
     from augury.models.hypernetwork import HyperExtractor as HyperExtractor
     from augury.models.orbit import OrbitAverage as OrbitAverage
@@ -65,6 +66,7 @@ _HOMES = {
     "methods.hyper.adapt": "Adapted adapt",
     "methods.hyper.amortize": "Amortized amortize",
     "methods.learn": "Learned learn",
+    "methods.own_loop": "intervals",
     "models.batchnorm": "swap_batchnorm",
     "models.hypernetwork": "HyperExtractor",
     "models.orbit": "OrbitAverage",

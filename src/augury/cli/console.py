@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,12 +56,24 @@ def print_json(values: dict[str, Any]) -> None:
 
 @contextmanager
 def interruptible(advice: str = "") -> Iterator[None]:
-    """Turn Ctrl-C into a message and exit code 130."""
+    """Turn Ctrl-C, SIGTERM and SIGHUP into a message, and into exit code 128 plus the signal's number."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt(number)
+
+    others = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [number for number in others if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, stop)
     try:
         yield
-    except KeyboardInterrupt:
-        note(f"Interrupted. {advice}".strip())
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as came:
+        number = came.args[0] if came.args else signal.SIGINT
+        note(f"Interrupted ({signal.Signals(number).name}). {advice}".strip())
+        raise typer.Exit(128 + number) from None
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def leave_report(folder: Path) -> Path:
@@ -172,7 +185,14 @@ def widths_table(widths: Mapping[str, Width]) -> Table:
     return made
 
 
-class LiveBar(Progress):
+class Notes(Progress):
+    """Prints what the user should know."""
+
+    def note(self, text: str) -> None:
+        note(text)
+
+
+class LiveBar(Notes):
     """Draws a bar for each stage of a run and, below it, the latest loss, evidence and widths."""
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
@@ -222,8 +242,8 @@ class LiveBar(Progress):
 
 
 def live_bar(quiet: bool) -> tuple[Progress, ...]:
-    """Return the callbacks that draw a bar; none for --quiet."""
-    return () if quiet else (LiveBar(),)
+    """Return the callback that draws a bar; for --quiet one that only prints what must be known."""
+    return (Notes() if quiet else LiveBar(),)
 
 
 @contextmanager

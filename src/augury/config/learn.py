@@ -43,7 +43,7 @@ _PAPER_B = {
 """Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
 run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
 
-_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3}
+_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3, "standardise": True}
 """Adam with one cycle of the learning rate and a clipped gradient, for digits and photographs alike. With a constant or
 falling rate from the start, networks fit what narrow orbits leave before the widths have grown."""
 
@@ -76,9 +76,9 @@ EVALUATIONS, EVALUATED = 8, 250
 """Default for a run with a folder: how often the test set is scored on the way, and on how many of its inputs."""
 
 SHARED = (
-    "model", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "warm_up", "weight_decay",
-    "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every", "evidence_images", "structure",
-    "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
+    "model", "weights", "freeze", "generators", "epochs", "batch", "standardise", "optimizer", "rate", "rate_end",
+    "warm_up", "weight_decay", "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every",
+    "evidence_images", "structure", "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
     "evaluate_every", "evaluate_images",
 )  # fmt: skip
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
@@ -166,6 +166,12 @@ class LearnConfig(EvidenceConfig):
     """Which algorithm: a key of `METHOD_DEFAULTS`."""
     model: str | None = None
     """Name of the network, "custom" for the user's own module, or None for the one that suits the data."""
+    weights: str = ""
+    """Folder of a run (or its model.safetensors) whose network the weights begin as; layers of other shapes, such as a
+    head for other classes, begin anew."""
+    freeze: str = ""
+    """Parameters that stay as they are and are not part of the evidence: the beginnings of their names, separated by
+    commas, or "trunk" for all but the last layer."""
     generators: tuple[str, ...] | None = None
     """Which transformations may act; None for what suits the data: all six affine on images (paper A)."""
     widths: Mapping[str, float] = field(default_factory=dict)
@@ -185,6 +191,8 @@ class LearnConfig(EvidenceConfig):
     """Steps on the weights, if `epochs` is 0."""
     batch: int = 100
     """Inputs in a mini-batch."""
+    standardise: bool = False
+    """Whether networks that are chosen by name begin by standardising each channel of images and signals."""
     optimizer: str = "adam"
     """For the weights: "adam" (paper A on MNIST) or "sgd" with momentum 0.9 (paper A on CIFAR-10)."""
     rate: float = 0.005

@@ -11,6 +11,10 @@ class AuguryError(Exception):
     """Base of every error that Augury raises on purpose."""
 
 
+class AuguryWarning(UserWarning):
+    """Something runs, and is probably not what was meant."""
+
+
 class InputError(AuguryError, ValueError):
     """Something the user gave does not fit: data, a name, a number, a path."""
 

@@ -7,6 +7,7 @@ pixels or a factor, and back. The sign of eta carries no meaning: the noise is s
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,20 @@ class Unit:
     from_person: Callable[[float], float]
 
 
-def scaled(symbol: str, per_eta: float) -> Unit:
-    return Unit(symbol, lambda eta: eta * per_eta, lambda value: value / per_eta)
+def _times(factor: float, number: float) -> float:
+    return number * factor
+
+
+def _over(factor: float, number: float) -> float:
+    return number / factor
+
+
+def _squared(number: float) -> float:
+    return number**2
+
+
+def scaled(symbol: str, per_eta: float) -> Unit:  # no lambdas, here and below: they cannot be pickled
+    return Unit(symbol, partial(_times, per_eta), partial(_over, per_eta))
 
 
 PLAIN = scaled("", 1.0)
@@ -29,7 +42,7 @@ DEGREES = scaled("deg", 180.0 / math.pi)
 FACTOR = Unit("factor", math.exp, math.log)
 PER_CENT = scaled("%", 100.0)
 """A probability or a share."""
-SIGMA = Unit("px", math.sqrt, lambda sigma: sigma**2)
+SIGMA = Unit("px", math.sqrt, _squared)
 """A variance, shown as a standard deviation in pixels."""
 
 

@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from augury.core.errors import InputError, choose
 from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, shared_inputs
 from augury.curvature.structure import PRIORS
-from augury.curvature.tape import Gradients, Tape, covered_layers, record
+from augury.curvature.tape import Gradients, Tape, covered_layers, cut_off, record
 
 Root = Callable[[Tensor, Tensor], Tensor]  # outputs f and a combination r of columns [B, C] -> R r [B, C]
 
@@ -262,7 +262,10 @@ class _Grams(torch.autograd.Function):
                 f, J_chunk = rows.of_chunk(leaf)
             pairs = zip([f, *J_chunk], [grad_f[here], *(v[here] for v in V)], strict=True)
             # Some rows are constants: those of the last bias, for one.
-            outputs, directions = zip(*[pair for pair in pairs if pair[0].requires_grad], strict=True)
+            moving = [pair for pair in pairs if pair[0].requires_grad]
+            if not moving:
+                raise cut_off()
+            outputs, directions = zip(*moving, strict=True)
             grads += torch.autograd.grad(outputs, leaf, directions)
         return torch.cat(grads), None
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from augury.core.errors import InputError, choose
 from augury.curvature.layers import LAYERS, is_covered, trainable
@@ -59,10 +60,14 @@ def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[st
     layers = {choose("layer", name, found): found[name] for name in only} if only is not None else found
     for name, module in layers.items():
         if not is_covered(module):
+            own, kind = ", ".join(trainable(module)), type(module).__name__
+            what = (
+                f"layer '{name}' ({kind}: {own})" if name else f"the network's own parameters ({kind}: {own})"
+            )
             raise InputError(
-                f"no Kronecker factors for layer '{name or 'network'}' ({type(module).__name__}); covered are "
+                f"no Kronecker factors for {what}; covered are "
                 f"{', '.join(sorted(kind.__name__ for kind in LAYERS))}. Alternatives: the bound for any network "
-                f"(evidence='ntk'), the last layer only (method='last_layer'), or freeze the layer "
+                f"(evidence='ntk'), the last layer only (method='last_layer'), or freeze them "
                 f"(requires_grad_(False))."
             )
     if not layers:
@@ -81,6 +86,14 @@ def _refuse_tied(layers: dict[str, nn.Module]) -> None:
                     f"layers '{first}' and '{name}' share one tensor as their {parameter}, which would count twice. "
                     f"Call one layer twice instead, or use the bound for any network (evidence='ntk')."
                 )
+
+
+def cut_off() -> InputError:
+    """Return the error for a network through which no gradient reaches the widths."""
+    return InputError(
+        "the outputs of the network must depend differentiably on its inputs, or no width can be learned; they do not. "
+        "Look for torch.no_grad(), .detach() or rounding in its forward; freeze layers by requires_grad_(False)."
+    )
 
 
 def refuse_batch_coupling(net: nn.Module) -> None:
@@ -135,8 +148,11 @@ def _run(net: nn.Module, rows: Tensor, S: int, layers: dict[str, nn.Module], pro
     def hook(name: str) -> Callable[..., Tensor | None]:
         return lambda _, inputs, named, z: keep(name, (*inputs, *named.values())[0], z)
 
-    with _hooked({layer: hook(name) for name, layer in layers.items()}):
+    # Of torch's kernels for attention only this one can be differentiated twice.
+    with _hooked({layer: hook(name) for name, layer in layers.items()}), sdpa_kernel(SDPBackend.MATH):
         out = net(rows)
+    if not isinstance(out, Tensor):
+        raise InputError(f"the network must give one tensor; it gave {type(out).__name__}.")
     tape.f = out.unflatten(0, (tape.B, S)).mean(1)
     return tape
 

@@ -14,22 +14,19 @@ Every step on the widths takes one random group of data and one random output: t
 precision stays as given: a loose bound pays for a larger one by switching the network off, so it cannot be learned.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from augury.config.learn import EvidenceConfig
 from augury.config.synonyms import synonyms
-from augury.core.errors import InputError
-from augury.core.rng import generator
-from augury.curvature.tape import rows_per_pass
+from augury.curvature.tape import cut_off, rows_per_pass
+from augury.evidence.climbing import Climber, Data, pairs, seed_of, seeds_of, some_of
 from augury.evidence.laplace import Fit, Laplace
-from augury.evidence.likelihoods import LIKELIHOODS
 from augury.evidence.ntk import NtkBound
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
@@ -37,14 +34,8 @@ from augury.models.orbit import OrbitAverage
 TRUST = 0.8
 """How far a width may go on one set of factors: beyond, they no longer describe the network's curvature."""
 
-BATCH = 100
-"""Data in a batch of a data set that is given without a loader."""
 
-Data = Iterable[tuple[Tensor, Tensor]] | DataLoader[Any] | Dataset[Any]
-"""Training data: pairs (inputs, labels) batch by batch, or a map-style data set of such pairs."""
-
-
-class Evidence:
+class Evidence(Climber):
     """The evidence of a network in training, and the optimisers that climb it.
 
     Parameters
@@ -78,20 +69,14 @@ class Evidence:
         chunk: int | None = None,
         **settings: Any,
     ) -> None:
-        self.settings = config = EvidenceConfig.of(**settings)
-        self.model, self.N, self.samples, self.chunk = model, N, samples, chunk
-        with evaluating(model.net, config.batchnorm):  # refuses BatchNorm now, not after some epochs
-            pass
-        self.likelihood = LIKELIHOODS[task]()
-        output = config.curvature(N)
+        super().__init__(model, N, task, samples, config := EvidenceConfig.of(**settings))
+        self.chunk, output = chunk, config.curvature(N)
         self.laplace = Laplace(
             model, self.likelihood, config.structure, output, config.prior, config.positions, only
         )
         self.log_delta = nn.Parameter(
             torch.full((self.laplace.structure.n_delta,), config.delta, dtype=torch.float64).log()
         )
-        self.eta = [p for p in model.transform.parameters() if p.requires_grad and p.numel()]
-        self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=config.eta_rate)
         closed_form = [self.log_delta, *self.likelihood.parameters()]
         self.delta_optimizer = torch.optim.Adam(closed_form, lr=config.delta_rate)
 
@@ -131,7 +116,7 @@ class Evidence:
         ----------
         batches
             The training data: pairs (inputs, labels) batch by batch in random order, as a `DataLoader` gives them,
-            of which only as many are taken as are needed; or a map-style `torch.utils.data.Dataset`.
+            of which only as many are taken as are needed; one pair of all; or a map-style `torch.utils.data.Dataset`.
         rng
             Where the noise comes from.
 
@@ -140,13 +125,15 @@ class Evidence:
         dict
             The log evidence before the widths moved, and the mean prior precision.
         """
-        x, y = some_of(_pairs(batches, self.model, rng), self.settings.evidence_images)
+        self._check_widths()
+        x, y = some_of(pairs(batches, self.model, rng), self.settings.evidence_images)
         with evaluating(self.model.net, self.settings.batchnorm):
             fit = self._fit(x, y, rng)
             self._fit_prior(fit)
             with torch.no_grad():
                 log_evidence = float(self.laplace.log_evidence(fit, self.delta))
             self._climb_eta(x, y, fit, rng)
+        self._leave_widths()
         return {"log_evidence": log_evidence, "delta": float(self.delta.mean())}
 
     def value(self, batches: Data, rng: torch.Generator) -> float:
@@ -164,9 +151,9 @@ class Evidence:
         float
             log p(D).
         """
-        parts = (part for x, y in _pairs(batches, self.model) for part in self._chunks(x, y))
+        parts = (part for x, y in pairs(batches, self.model) for part in self._chunks(x, y))
         with evaluating(self.model.net, self.settings.batchnorm):
-            fit = self.laplace.fit(parts, _seeds(rng), self.samples, gradients=False)
+            fit = self.laplace.fit(parts, seeds_of(rng), self.samples, gradients=False)
             with torch.no_grad():
                 return float(self.laplace.log_evidence(fit, self.delta))
 
@@ -192,50 +179,12 @@ class Evidence:
         return [g * (self.N / len(x)) for g in grads]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return prior precision, noise and optimisers; weights and widths are in the model's own state_dict.
-
-        Returns
-        -------
-        dict
-            What `load_state_dict` takes.
-        """
-        return {
-            "log_delta": self.log_delta.detach().clone(),
-            "likelihood": {name: value.clone() for name, value in self.likelihood.state_dict().items()},
-            "eta_optimizer": self.eta_optimizer.state_dict(),
-            "delta_optimizer": self.delta_optimizer.state_dict(),
-        }
+        return {"log_delta": self.log_delta.detach().clone(), **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; with the model's state and the same noise, training resumes bit for bit.
-
-        Parameters
-        ----------
-        state
-            The dictionary.
-        """
         with torch.no_grad():
             self.log_delta.copy_(state["log_delta"])
-        self.likelihood.load_state_dict(state["likelihood"])
-        self.eta_optimizer.load_state_dict(state["eta_optimizer"])
-        self.delta_optimizer.load_state_dict(state["delta_optimizer"])
-
-    def to(self, *args: Any, **kwargs: Any) -> "Evidence":
-        """Move the model and the optimiser of its widths; prior precision and noise stay in float64 on the CPU.
-
-        Parameters
-        ----------
-        args, kwargs
-            As for `torch.nn.Module.to`: a device, a dtype, or both.
-
-        Returns
-        -------
-        Evidence
-            Itself.
-        """
-        self.model.to(*args, **kwargs)
-        self.eta_optimizer.load_state_dict(self.eta_optimizer.state_dict())  # moves its state to the widths
-        return self
+        super().load_state_dict(state)
 
     def _chunks(self, x: Tensor, y: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
         self.chunk = self.chunk or rows_per_pass(self.model.net, x[:1])
@@ -243,7 +192,7 @@ class Evidence:
         return zip(x.split(images), y.split(images), strict=True)
 
     def _fit(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Fit:
-        return self.laplace.fit(self._chunks(x, y), _seeds(rng), self.samples, self.N)
+        return self.laplace.fit(self._chunks(x, y), seeds_of(rng), self.samples, self.N)
 
     def _fit_prior(self, fit: Fit) -> None:
         """Move prior precision and noise up the evidence, closed form in the eigenvalues; by default to its maximum.
@@ -275,7 +224,7 @@ class Evidence:
         n, steps = self.settings.eta_images, self.settings.eta_steps
         parts = list(zip(x.split(n), y.split(n), strict=True))
         for part_x, part_y in islice(cycle(parts), steps):
-            grads = self.laplace.gradient(self._chunks(part_x, part_y), frozen, _seeds(rng), self.samples)
+            grads = self.laplace.gradient(self._chunks(part_x, part_y), frozen, seeds_of(rng), self.samples)
             for p, g in zip(self.eta, grads, strict=True):
                 p.grad = -g * (self.N / len(part_x))
             self.eta_optimizer.step()
@@ -288,7 +237,7 @@ class Evidence:
             p.copy_(p.clamp(s - TRUST, s + TRUST))
 
 
-class NtkEvidence:
+class NtkEvidence(Climber):
     """The stochastic bound of a network in training, and the optimiser that climbs it."""
 
     @synonyms
@@ -301,17 +250,11 @@ class NtkEvidence:
         samples: int | None = None,
         **settings: Any,
     ) -> None:
-        self.settings = config = EvidenceConfig.of(**settings)
-        self.model, self.N, self.samples = model, N, samples
-        with evaluating(model.net, config.batchnorm):
-            pass
-        self.likelihood = LIKELIHOODS[task]()
+        super().__init__(model, N, task, samples, config := EvidenceConfig.of(**settings))
         self.bound = NtkBound(model, self.likelihood)
         self.delta = torch.full((self.bound.n_delta,), config.delta, dtype=torch.float64)
-        self.eta = [p for p in model.transform.parameters() if p.requires_grad and p.numel()]
         self.noise = list(self.likelihood.parameters())
         nothing = [nn.Parameter(torch.zeros(0))]
-        self.eta_optimizer = torch.optim.Adam(self.eta or nothing, lr=config.eta_rate)
         self.delta_optimizer = torch.optim.Adam(self.noise or nothing, lr=config.eta_rate)
 
     @torch.no_grad()
@@ -323,28 +266,33 @@ class NtkEvidence:
 
     def step(self, batches: Data, rng: torch.Generator) -> dict[str, float]:
         """Climb once: several steps on the widths (and on the noise of a regression), each from one group."""
+        self._check_widths()
         n, steps = self.settings.eta_images, self.settings.eta_steps
-        x, y = some_of(_pairs(batches, self.model, rng), n * steps)
+        x, y = some_of(pairs(batches, self.model, rng), n * steps)
         groups = list(zip(x.split(n), y.split(n), strict=True))
         learned, values = [*self.eta, *self.noise], []
         with evaluating(self.model.net, self.settings.batchnorm):
             for group_x, group_y in islice(cycle(groups), steps):
-                value = self.bound.objective(group_x, group_y, self.delta, self.N, _seed(rng), self.samples)
+                value = self.bound.objective(group_x, group_y, self.delta, self.N, seed_of(rng), self.samples)
                 values.append(value.item())
                 if not learned:
                     continue
-                for p, g in zip(learned, torch.autograd.grad(value, learned), strict=True):
-                    p.grad = -g
+                grads = torch.autograd.grad(value, learned, allow_unused=True)
+                if self.eta and all(g is None for g in grads[: len(self.eta)]):
+                    raise cut_off()
+                for p, g in zip(learned, grads, strict=True):
+                    p.grad = None if g is None else -g
                 self.eta_optimizer.step()
                 self.delta_optimizer.step()
                 self.model.transform.project_()
+        self._leave_widths()
         return {"log_evidence": sum(values) / len(values), "delta": float(self.delta[0])}
 
     def value(self, batches: Data, rng: torch.Generator) -> float:
         """Return the bound over all the data given, in groups, one output for each."""
-        start, n = _seed(rng), self.settings.eta_images
-        pairs = _pairs(batches, self.model)
-        groups = (part for x, y in pairs for part in zip(x.split(n), y.split(n), strict=True))
+        start, n = seed_of(rng), self.settings.eta_images
+        batched = pairs(batches, self.model)
+        groups = (part for x, y in batched for part in zip(x.split(n), y.split(n), strict=True))
         with evaluating(self.model.net, self.settings.batchnorm), torch.no_grad():
             bound = self.bound.lower_bound(
                 groups, self.delta, lambda k: start + k, self.samples, every_output=False
@@ -353,47 +301,3 @@ class NtkEvidence:
 
 
 AnyEvidence = Evidence | NtkEvidence
-
-
-def some_of(batches: Iterable[tuple[Tensor, Tensor]], n: int) -> tuple[Tensor, Tensor]:
-    """Return the first n data, or all where they are fewer."""
-    taken: list[tuple[Tensor, Tensor]] = []
-    for pair in batches:
-        taken.append(pair)
-        if sum(len(x) for x, _ in taken) >= n:
-            break
-    return torch.cat([x for x, _ in taken])[:n], torch.cat([y for _, y in taken])[:n]
-
-
-def _pairs(
-    data: Data, model: nn.Module, rng: torch.Generator | None = None
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Give batches of tensors on the model's device; a data set is shuffled if there is a generator."""
-    if isinstance(data, Dataset):
-        shuffle = rng is not None and not isinstance(data, IterableDataset)
-        data = DataLoader(data, BATCH, shuffle=shuffle, generator=generator(_seed(rng)) if rng else None)
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    for batch in data:
-        pair = tuple(batch) if isinstance(batch, tuple | list) else ()
-        if len(pair) != 2 or not all(isinstance(part, Tensor) for part in pair):
-            raise InputError(
-                f"a batch must be a pair (inputs, labels) of tensors; got {_described(batch)}. Make pairs of them: "
-                f"((batch['x'], batch['y']) for batch in loader), or a collate_fn that does."
-            )
-        yield pair[0].to(device), pair[1].to(device)
-
-
-def _described(batch: object) -> str:
-    if isinstance(batch, Mapping):
-        return f"a dictionary with {', '.join(map(str, batch))}"
-    parts = f" of {len(batch)}" if isinstance(batch, tuple | list) else ""
-    return f"{type(batch).__name__}{parts}"
-
-
-def _seeds(rng: torch.Generator) -> Callable[[int], int]:
-    start = int(torch.randint(2**61, (), generator=rng, device=rng.device))
-    return lambda k: start + k
-
-
-def _seed(rng: torch.Generator) -> int:
-    return int(torch.randint(2**61, (), generator=rng, device=rng.device))

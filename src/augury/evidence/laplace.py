@@ -25,7 +25,7 @@ from augury.core.rng import generator
 from augury.curvature.dense import Diag, Full
 from augury.curvature.kron import Kron
 from augury.curvature.structure import Statistics, Structure, added, inner
-from augury.curvature.tape import covered_layers, record
+from augury.curvature.tape import covered_layers, cut_off, record
 from augury.evidence.likelihoods import OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
 
@@ -186,8 +186,11 @@ class Laplace:
         eta = [p for p in self.model.transform.parameters() if p.requires_grad]
         total = [torch.zeros_like(p) for p in eta]
         for k, (x, y) in enumerate(batches):
-            grads = torch.autograd.grad(self.objective(x, y, preconditioner, seeds(k), S), eta)
-            total = [t + g for t, g in zip(total, grads, strict=True)]
+            share = self.objective(x, y, preconditioner, seeds(k), S)
+            grads = torch.autograd.grad(share, eta, allow_unused=True)
+            if eta and all(g is None for g in grads):
+                raise cut_off()
+            total = [t if g is None else t + g for t, g in zip(total, grads, strict=True)]
         return total
 
     def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Statistics, float, float]:

@@ -93,6 +93,7 @@ class Categorical(Likelihood):
                 f"labels must lie in 0 ... {f.shape[1] - 1}, one for each of the network's {f.shape[1]} outputs; got "
                 f"{low} ... {high}. Number the classes from 0, or give the network an output for every class."
             )
+        refuse_probabilities(f)
 
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, ""]:
         return -F.cross_entropy(f, y, reduction="sum")
@@ -128,6 +129,15 @@ class Categorical(Likelihood):
 
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
         return torch.tensor(log_likelihood, dtype=torch.float64)
+
+
+def refuse_probabilities(f: Float[Tensor, "B C"]) -> None:
+    """Raise if the outputs of a classifier are probabilities: another softmax of them could never be sure."""
+    if f.shape[1] > 1 and bool((f >= 0).all()) and bool(((f.sum(1) - 1).abs() < 1e-4).all()):
+        raise InputError(
+            "the outputs of a classifier must be logits; every row of them sums to 1, so the network ends in a "
+            "softmax. Remove it."
+        )
 
 
 class Gaussian(Likelihood):

@@ -48,6 +48,8 @@ from augury.evidence.likelihoods import Likelihood
 from augury.models.orbit import OrbitAverage
 
 KERNELS = ("auto", "exact", "reduced")
+JACOBIAN = 2**26
+"""Most entries of the Jacobian of a group in `NtkBound.at_best`: 256 MB in float32."""
 
 Groups = Iterable[tuple[Tensor, Tensor]]
 
@@ -179,6 +181,32 @@ class NtkBound:
             for k, (x, y) in enumerate(groups)
         ]
         return (torch.stack(parts).sum() - self.precisions.penalty(delta)).to(delta)
+
+    @torch.no_grad()
+    def at_best(
+        self, x: Float[Tensor, "n ..."], y: Shaped[Tensor, "n ..."], N: int, seed: int, S: int | None = None
+    ) -> tuple[float, Float[Tensor, " n"]]:
+        """Return the bound at its tightest, scaled up to N data, and each datum's log-likelihood.
+
+        Exact Jacobians, all outputs together, groups as large as the memory allows, and the prior precision, one for
+        all, at its best: of the weights as they are, so that a large one cannot switch the network off.
+        """
+        S, squares = S or self.model.samples, self.precisions.penalty(2 * torch.ones(self.n_delta))
+        C = self.C or self._inspect(self.model.views(x[:1], generator(seed, x.device), S), S)
+        P = sum(p.numel() for p in self.precisions.parameters.values())
+        M, terms, spectra = max(1, JACOBIAN // (C * P)), [], []
+        for k, (group, labels) in enumerate(zip(x.split(M), y.split(M), strict=True)):
+            views = self.model.views(group, generator(seed + k, x.device), S)
+            f, (stack,) = self.exact.group(views, S, self.likelihood.root, [torch.arange(C)], graph=False)
+            terms += [
+                self.likelihood.log_prob(*datum) for datum in zip(f.split(1), labels.split(1), strict=True)
+            ]
+            spectra.append(torch.linalg.eigvalsh(stack.sum(0)).clamp(min=0))
+        spectrum = torch.cat(spectra) * self.likelihood.scale("ggn").to(spectra[0])
+        delta, found = torch.logspace(-3, 5, 161).to(spectrum), torch.stack(terms)
+        logdet = torch.log1p(spectrum[:, None] / delta).sum(0)
+        bound = N / len(x) * (found.double().sum() - logdet / 2) - delta * squares / 2
+        return float(bound.max()), found
 
     def gradient(
         self, groups: Groups, delta: Float[Tensor, " L"], seeds: Callable[[int], int], S: int | None = None

@@ -20,7 +20,7 @@ from augury.report.page import write_report
 from augury.training.exhibit import write_beside, write_exhibits
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, together
-from augury.training.run_folder import BASELINE, RunFolder, open_run
+from augury.training.run_folder import BASELINE, RunFolder, locked, open_run
 from augury.training.saved_model import describe_learned, save_model
 from augury.transforms.base import Transform
 
@@ -104,12 +104,13 @@ def learn(
     beside = (
         _baseline(ready, untrained, transform) if baseline else None
     )  # refused before training, if at all
-    learned = _train(ready, folder, watcher, **again)
-    if beside is not None:
-        place = None if folder is None else folder / BASELINE
-        plain = _train(beside, place, watcher.for_baseline(), **again)
-        learned = _compared(learned, plain, ready.data, folder)
-    return learned if folder is None else replace(learned, report=write_report(folder))
+    with locked(folder):
+        learned = _train(ready, folder, watcher, **again)
+        if beside is not None:
+            place = None if folder is None else folder / BASELINE
+            plain = _train(beside, place, watcher.for_baseline(), **again)
+            learned = _compared(learned, plain, ready.data, folder)
+        return learned if folder is None else replace(learned, report=write_report(folder))
 
 
 def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: bool, resume: bool) -> Learned:

@@ -12,9 +12,13 @@ from augury.config.synonyms import renamed
 from augury.core.errors import InputError, choose
 from augury.data.dataset import Dataset
 from augury.data.load import load
+from augury.evidence.likelihoods import refuse_probabilities
+from augury.methods.backbone import begin_from, freeze, saved_in
 from augury.methods.registry import build as build_learner
+from augury.models.networks import NETWORKS, that_take
 from augury.models.networks import build as build_net
-from augury.models.networks import that_take
+from augury.models.own import LogitsOf, check_module, check_output, check_transform, logits_of
+from augury.models.standardised import Standardised
 from augury.training.batches import streams
 from augury.training.learner import Learner
 from augury.transforms.base import Transform
@@ -59,6 +63,10 @@ def prepare(
     if isinstance(data, DataLoader):
         settings = {"batch": data.batch_size or LearnConfig.batch, **renamed(settings)}
         data = data.dataset
+    if not isinstance(model, str | None):
+        check_module(model)
+    if transform is not None:
+        check_transform(transform)
     dataset = data if isinstance(data, Dataset) else load(data)
     if len(dataset.x_train) < 2:
         raise InputError(
@@ -67,12 +75,7 @@ def prepare(
         )
     config = _config(dataset, model, method, transform, settings)
     check_device(config.device)
-    if isinstance(model, nn.Module):
-        net = model
-    else:
-        rng = streams(config.seed)["network"]
-        net = build_net(config.model or "", dataset.input_shape, dataset.n_outputs, rng)
-    check_net(net, dataset)
+    net = _net(model, dataset, config)
     transform = _transform(dataset, transform, config)
     learner = build_learner(
         net.to(config.device),
@@ -85,6 +88,20 @@ def prepare(
     return Prepared(dataset, config, learner)
 
 
+def _net(model: str | nn.Module | None, data: Dataset, config: LearnConfig) -> nn.Module:
+    """Build the network, or take the user's; then what it begins with, what is frozen, and the checks."""
+    if isinstance(model, nn.Module):
+        net = model
+    else:
+        net = build_net(config.model or "", data.input_shape, data.n_outputs, streams(config.seed)["network"])
+        if config.standardise and data.kind in ("image", "signal"):
+            net = Standardised.by(net, data.x_train)
+    if config.weights:
+        begin_from(net, config.weights)
+    freeze(net, config.freeze, data.x_train[:2])
+    return checked_net(net, data)
+
+
 def _config(
     data: Dataset,
     model: str | nn.Module | None,
@@ -93,6 +110,9 @@ def _config(
     settings: dict[str, Any],
 ) -> LearnConfig:
     """Fill in what depends on the data."""
+    if model is None and renamed(settings).get("weights"):
+        known = saved_in(settings["weights"])[0].network
+        model = known if known in NETWORKS else None
     if model is None:
         model = METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR[data.kind]
         model = model if model in that_take(data.input_shape) else "mlp"
@@ -127,28 +147,38 @@ def check_device(name: str) -> None:
         raise InputError(f"device must be one that torch can use here; got '{name}' ({reason}).") from error
 
 
-def check_net(net: nn.Module, data: Dataset) -> None:
-    """Raise unless the network can be trained, takes the inputs and gives one output per class or target."""
+def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
+    """Raise unless the network can be trained, takes the inputs and gives one output per class or target.
+
+    A network whose outputs are objects with `logits` is returned as one that gives these.
+    """
     if not any(parameter.requires_grad for parameter in net.parameters()):
         raise InputError(
             "the network must have parameters to train; it has none, or all are frozen. "
             "Unfreeze some: net.requires_grad_(True)."
         )
-    shape = _output_shape(net, data)
+    output = _output(net, data)
+    if not isinstance(output, torch.Tensor) and isinstance(logits_of(output), torch.Tensor):
+        net, output = LogitsOf(net), logits_of(output)
+    check_output(output)
+    shape = tuple(output.shape)
     what = "class" if data.task == "classification" else "dimension of the target"
     if shape != (2, data.n_outputs):
         raise InputError(
             f"the network must give {data.n_outputs} outputs, one per {what}; for 2 inputs it gave "
             f"{list(shape)} instead of [2, {data.n_outputs}]. Change its last layer."
         )
+    if data.task == "classification":
+        refuse_probabilities(output)
+    return net
 
 
 @torch.no_grad()
-def _output_shape(net: nn.Module, data: Dataset) -> tuple[int, ...]:
-    was_training, x = net.training, data.x_train[:2]
+def _output(net: nn.Module, data: Dataset) -> Any:
+    modes, x = {module: module.training for module in net.modules()}, data.x_train[:2]
     device = next(net.parameters()).device
     try:
-        output = net.eval()(x.to(device))
+        return net.eval()(x.to(device))
     except Exception as error:  # a user's module may raise any exception if the inputs do not fit
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
@@ -156,7 +186,5 @@ def _output_shape(net: nn.Module, data: Dataset) -> tuple[int, ...]:
             f"Change its first layer, or reshape the data."
         ) from error
     finally:
-        net.train(was_training)
-    if not isinstance(output, torch.Tensor):
-        raise InputError(f"the network must give one tensor; it gave {type(output).__name__}.")
-    return tuple(output.shape)
+        for module, training in modes.items():
+            module.training = training

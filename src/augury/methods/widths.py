@@ -31,7 +31,7 @@ below that of a guess that never looks at the inputs; if the run's own evidence 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -141,12 +141,14 @@ def profiled(
 ) -> Profile:
     """Evaluate the evidence along a width: a scan both ways from here, then at its best and at the ends of its set.
 
-    The scan includes `limit`. A width whose whole interval is below it has its verdict and is not refined.
+    The scan includes `limit`. A width whose whole interval is below it has its verdict and is not refined; of several
+    widths, one that is below it is scanned from there up.
     """
     top = upper if math.isfinite(upper) else max(1.0, 2 * here)
     rungs = sorted({*(top * (j / cost[0]) ** 1.5 for j in range(cost[0] + 1)), min(limit, top)})
     found = Profile({here: knot(here)}, upper)
-    up = [eta for eta in rungs if eta > here + 0.02 * top or here < eta in (top, limit)]
+    first = min(limit, top) if here < limit and cost != SINGLE else 0.0
+    up = [eta for eta in rungs if eta > max(here + 0.02 * top, 0.999 * first) or here < eta in (top, limit)]
     down = [eta for eta in reversed(rungs) if eta < here - 0.02 * top or here > eta in (0.0, limit)]
     for way in (up, down):
         for eta in way:
@@ -182,22 +184,22 @@ def intervals(
     """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
     refit = refit_of(evidence, batches, rng)
     found = supported(refit, slight, tell)
-    if len(refit.x) < batches.N:
+    ntk = isinstance(evidence, NtkEvidence)  # whose bound is tightest where its widths were profiled
+    if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
-    # The bound by the NTK is loose: that it is below a guess says nothing.
-    return found if isinstance(evidence, NtkEvidence) else undecided_below_guess(found, batches.y)
+    elif ntk and found.log_evidence is not None and found.log_evidence <= guess(batches.y):
+        found = replace(found, log_evidence=refit.knot().log_p)  # in a profile it is never below a guess's
+    return undecided_below_guess(found, batches.y, LOOSE if ntk else NOTE)
 
 
 def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) -> Findings:
     """Return every width with interval and verdict, notes on those that moved visibly, and the refitted evidence."""
-    transform, widths, notes, log_p, moved = refit.model.transform, {}, [], None, False
+    transform, widths, notes, log_p, moved = refit.model.transform, {}, [], 0.0, False
     sampling, transform.sampling, start = transform.sampling, "centred", refit.state()
-    known: tuple[Knot, Any] | None = (
-        None  # the knot and the state at the widths as they are: shared by all profiles
-    )
+    known: tuple[Knot, Any] | None = None  # knot and state at the widths as they are: shared by all profiles
     try:
         for k, spec in enumerate(transform.specs):
-            limit = SLIGHT if spec.name not in slight else spec.unit.from_person(slight[spec.name])
+            limit = slight_of(spec, slight)
             found, here, eta, known = _profile(
                 refit, spec, limit, known, partial(_told, tell, k, len(transform.specs))
             )
@@ -210,13 +212,14 @@ def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) ->
                 ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(better)}
                 note = MOVED if better == eta else TOO_FAR
                 notes.append(note.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **ends))
+        total = refit.total(log_p)
     finally:
         transform.sampling = sampling
     if moved:
         refit.settle()
     else:
         refit.restore(start)
-    return Findings(widths, log_p, notes=tuple(notes))
+    return Findings(widths, total, notes=tuple(notes))
 
 
 def _profile(
@@ -228,6 +231,7 @@ def _profile(
     floor = -math.inf if refit.y.is_floating_point() else guess(refit.all_y[: refit.N])
     states: dict[float, Any] = {} if known is None else {here: known[1]}
 
+    @cache
     def knot(eta: float) -> Knot:
         if known is not None and eta == here:
             return known[0]
@@ -239,6 +243,10 @@ def _profile(
         told(len(states))
         return replace(found, log_p=max(found.log_p, floor))
 
+    if (nothing := knot(here)).log_p <= floor:  # no better than a guess: nothing to see elsewhere
+        top = spec.upper if math.isfinite(spec.upper) else here + 1.0
+        found = Profile({0.0: nothing, here: nothing, top: nothing}, spec.upper)
+        return found, here, here, (nothing, states.get(here, known and known[1]))
     found = profiled(knot, here, spec.upper, limit, SINGLE if len(transform.specs) == 1 else SEVERAL)
     low, high = found.interval()
     reachable = not refit.held or abs(found.best - here) <= NEAR
@@ -246,6 +254,11 @@ def _profile(
     refit.restore(states[eta])
     transform.set_widths({spec.name: unit.to_person(eta)})
     return found, here, eta, (found.knots[eta], states[eta])
+
+
+def slight_of(spec: WidthSpec, slight: Mapping[str, float]) -> float:
+    """Return the eta below which a width counts as none."""
+    return spec.unit.from_person(slight[spec.name]) if spec.name in slight else SLIGHT
 
 
 def _told(tell: Tell, k: int, K: int, knots: int) -> None:
@@ -281,6 +294,12 @@ NOTE = (
     "data, a network that learns them better, or fewer generators; `augury doctor` tells beforehand if it can work."
 )
 """Said where the evidence does not beat a guess."""
+LOOSE = (
+    "The lower bound on the evidence is {value:.2f} nats per input, that of a guess that never looks at them "
+    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, or "
+    "freeze what has no Kronecker factors and take evidence='laplace'."
+)
+"""The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
 
 
 def guess(y: Shaped[Tensor, "N ..."]) -> float:
@@ -293,11 +312,11 @@ def guess(y: Shaped[Tensor, "N ..."]) -> float:
     return float(-N / 2 * ((2 * math.pi * variance).log() + 1).sum())
 
 
-def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."]) -> Findings:
+def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str = NOTE) -> Findings:
     """Return findings as they are, or without any verdict where their evidence does not beat a guess."""
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = NOTE.format(less=(floor - value) / len(y))
+    note = note.format(value=value / len(y), guess=floor / len(y), less=(floor - value) / len(y))
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))

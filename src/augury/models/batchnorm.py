@@ -69,6 +69,24 @@ def _group_norm(norm: BatchNorm) -> nn.GroupNorm:
     return group_norm.train(norm.training)
 
 
+def frozen_norms(net: nn.Module) -> set[nn.Module]:
+    """Return the BatchNorm layers without a trainable parameter; those without any follow the module around them."""
+    found: set[nn.Module] = set()
+    for path, module in net.named_modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            around = net.get_submodule(path.rpartition(".")[0]) if not module.affine else module
+            own = [p.requires_grad for p in around.parameters()]
+            if own and not any(own):
+                found.add(module)
+    return found
+
+
+def hold_frozen(net: nn.Module) -> None:
+    """Keep frozen BatchNorm in evaluation mode: its statistics belong to its weights."""
+    for module in frozen_norms(net):
+        module.eval()
+
+
 BATCHNORM = ("refuse", "evaluate")
 
 
@@ -76,9 +94,9 @@ BATCHNORM = ("refuse", "evaluate")
 def evaluating(net: nn.Module, batchnorm: str = "refuse") -> Iterator[None]:
     """Put the network in evaluation mode for a while; BatchNorm in training mode only with "evaluate"."""
     choose("batchnorm", batchnorm, BATCHNORM)
-    coupled = [
-        n for n, m in net.named_modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training
-    ]
+    frozen = frozen_norms(net)
+    norms = [(name, m) for name, m in net.named_modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    coupled = [name for name, module in norms if module.training and module not in frozen]
     if coupled and batchnorm == "refuse":
         raise InputError(
             f"layer '{coupled[0]}' (BatchNorm) couples the samples of a batch, so the evidence is not a sum over "

@@ -8,6 +8,8 @@ from augury.config.learn import LearnConfig
 from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
 from augury.core.rng import generator
+from augury.models.batchnorm import hold_frozen
+from augury.models.own import check_module, check_output, check_transform
 from augury.transforms.base import Transform
 
 
@@ -43,6 +45,8 @@ class OrbitAverage(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
+        check_module(net)
+        check_transform(transform)
         for name, value in (("samples", samples), ("samples_eval", samples_eval), ("chunk", chunk)):
             if value < 1:
                 raise InputError(
@@ -91,8 +95,29 @@ class OrbitAverage(nn.Module):
         Tensor
             The mean of the network's outputs over the orbit.
         """
-        f: Tensor = self.net(self.views(x, rng, samples))
+        f = self.net(self.views(x, rng, samples))
+        check_output(f)
         return f.unflatten(0, (len(x), -1)).mean(1)
+
+    def train(self, mode: bool = True) -> "OrbitAverage":
+        """Set the mode; in training, batch normalisation that is frozen stays in evaluation mode.
+
+        Parameters
+        ----------
+        mode
+            Whether to train.
+
+        Returns
+        -------
+        OrbitAverage
+            Itself.
+        """
+        super().train(mode)
+        if mode:
+            hold_frozen(self)
+        else:
+            self._eps = self._noise(generator(self.seed))
+        return self
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:
         """Return f_hat(x): fresh noise from torch's global generator in training mode, a fixed seed in evaluation.
@@ -110,10 +135,16 @@ class OrbitAverage(nn.Module):
         if self.training:
             return self.average(x, generator(int(torch.randint(2**62, ())), x.device))
         self.transform.check(x)
-        eps = self.transform.noise(1, self.samples_eval, generator(self.seed, x.device)).to(x)
+        if torch.compiler.is_exporting():  # a program has its noise as a constant, and no chunks
+            return self._mean(x, self._eps.to(x).expand(x.shape[0], -1, -1))
+        eps = self._noise(generator(self.seed, x.device)).to(x)
         per_chunk = max(1, self.chunk // self.samples_eval)
         return torch.cat([self._mean(part, eps.expand(len(part), -1, -1)) for part in x.split(per_chunk)])
 
+    def _noise(self, rng: torch.Generator) -> Float[Tensor, "1 S K"]:
+        return self.transform.noise(1, self.samples_eval, rng)
+
     def _mean(self, x: Tensor, eps: Tensor) -> Tensor:
-        views = self.transform.act(x, eps)
-        return self.net(views.flatten(0, 1)).unflatten(0, eps.shape[:2]).mean(1)
+        f = self.net(self.transform.act(x, eps).flatten(0, 1))
+        check_output(f)
+        return f.unflatten(0, eps.shape[:2]).mean(1)

@@ -2,7 +2,7 @@
 
     for each epoch:  a step on every mini-batch, in a seeded order, rates set by cosine
                      what the method does once per epoch
-                     a line of metrics; the best evidence so far; a checkpoint if one is due
+                     a line of metrics; the best evidence so far; a checkpoint if one is due, or a signal came
     restore the epoch with the best evidence; let the learner conclude; score the test set
 
 The test set is only scored, never trained on or chosen by. Training stops early (`settle_window`) when widths and
@@ -12,7 +12,7 @@ widths as eta (radians, half image sizes, log-scales: numbers near 1), of the ev
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,11 +24,12 @@ from torch import Tensor
 from augury.config.learn import LearnConfig
 from augury.core.errors import RunError
 from augury.data.dataset import Dataset
+from augury.models.batchnorm import hold_frozen
 from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.checkpoint import (
     Best,
     RunState,
-    has_checkpoint,
+    checkpoints,
     learned,
     load_checkpoint,
     put_back,
@@ -37,6 +38,7 @@ from augury.training.checkpoint import (
     take,
 )
 from augury.training.evaluate import outputs_of, score_of
+from augury.training.interruption import Held, held_back
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder
@@ -74,11 +76,13 @@ def fit(
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     progress = Progress() if progress is None else progress
     with own_global_stream(config.seed):
-        state = _begin(learner, config, folder)
+        state = _begin(learner, config, folder, progress)
         progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
         try:
             _train(learner, data, batches, config, state, folder, progress)
             return _finish(learner, data, batches, state, progress)
+        except torch.linalg.LinAlgError as error:
+            raise _lost(f"a matrix could not be decomposed ({str(error).split(':')[0]})") from error
         finally:
             progress.stop()
 
@@ -88,14 +92,20 @@ def _units(learner: Learner) -> dict[str, str]:
     return {spec.name: spec.unit.symbol for spec in specs}
 
 
-def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None) -> RunState:
+def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None, progress: Progress) -> RunState:
     state = RunState(streams(config.seed))
     if folder is None:
         return state
-    if has_checkpoint(folder.checkpoint):
-        tensors, facts = load_checkpoint(folder.checkpoint)
+    if checkpoints(folder.checkpoint):
+        tensors, facts, damaged = load_checkpoint(folder.checkpoint)
         put_back(learner, state, tensors, facts)
-    state.rows = folder.keep_rows(state.epoch)
+        for what in damaged:
+            progress.note(
+                f"{what}; the run resumes from the checkpoint before it, after epoch {state.epoch}."
+            )
+        if "rows" not in facts:
+            state.rows = folder.rows()[: state.epoch]
+    folder.write_rows(state.rows)
     return state
 
 
@@ -109,41 +119,65 @@ def _train(
     progress: Progress,
 ) -> None:
     saved_at = time.monotonic()
-    over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
-    while not over:
-        row = _epoch(learner, batches, config, state, progress)
-        _to_units(row, data)
-        state.rows.append(row)
-        over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
-        if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
-            row |= _scores(learner, data, 0 if over else config.evaluate_images)[0]
-        if state.epoch >= config.choose_from * config.epochs:
-            _keep_best(learner, state)
-        progress.epoch(row)
+
+    def save() -> None:
         if folder is not None:
-            folder.add_row(row)
-            if over or time.monotonic() - saved_at >= config.checkpoint_seconds:
-                save_checkpoint(folder.checkpoint, state.epoch, *take(learner, state))
+            tensors, facts = take(learner, state)
+            save_checkpoint(folder.checkpoint, state.epoch, tensors, facts, state.step)
+
+    over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
+    with held_back(folder is not None) as signals:
+        while not over:
+            row = _epoch(learner, batches, config, state, progress, signals, save)
+            _to_units(row, data)
+            state.rows.append(row)
+            over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
+            if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
+                row |= _scores(learner, data, 0 if over else config.evaluate_images)[0]
+            if state.epoch >= config.choose_from * config.epochs:
+                _keep_best(learner, state)
+            progress.epoch(row)
+            if folder is not None:
+                folder.add_row(row)
+            if over or signals.number or time.monotonic() - saved_at >= config.checkpoint_seconds:
+                save()
                 saved_at = time.monotonic()
+                signals.deliver()
 
 
 def _epoch(
-    learner: Learner, batches: Batches, config: LearnConfig, state: RunState, progress: Progress
+    learner: Learner,
+    batches: Batches,
+    config: LearnConfig,
+    state: RunState,
+    progress: Progress,
+    signals: Held,
+    save: Callable[[], None],
 ) -> dict[str, Any]:
+    """Take an epoch, or what is left of it; a signal saves a checkpoint after the present step."""
     started = time.perf_counter()
     for module in learner.modules().values():
         module.train()
-    epoch, total, rng = state.epoch + 1, 0.0, state.rngs["views"]
-    for step, (x, y) in enumerate(batches(state.rngs["shuffle"])):
+        hold_frozen(module)
+    epoch, rng, shuffle = state.epoch + 1, state.rngs["views"], torch.Generator()
+    shuffle.set_state(state.rngs["shuffle"].get_state())  # that of the state stays at the epoch's start
+    for step, (x, y) in enumerate(batches(shuffle)):
+        if step < state.step:
+            continue
         for schedule in learner.schedules():
             schedule.set((state.epoch * len(batches) + step) / (config.epochs * len(batches)))
         loss = learner.train_step(x, y, rng)
         if not math.isfinite(loss):
             raise _lost(f"the loss became {loss} at epoch {epoch}, step {step + 1} of {len(batches)}")
-        total += loss * len(x)
+        state.step, state.total = step + 1, state.total + loss * len(x)
         progress.step(epoch, step + 1, loss)
+        if signals.number:
+            save()
+            signals.deliver()
     diagnostics = learner.end_epoch(batches, epoch, rng)
     _check_finite(learner, diagnostics, epoch)
+    state.rngs["shuffle"].set_state(shuffle.get_state())
+    total, state.total, state.step = state.total, 0.0, 0
     state.epoch, state.seconds = epoch, state.seconds + time.perf_counter() - started
     widths = learner.transform.describe() if learner.transform is not None else {}
     return {

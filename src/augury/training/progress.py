@@ -59,6 +59,15 @@ class Progress:
             How much of it is done, of about how much; 0 if unknown.
         """
 
+    def note(self, text: str) -> None:
+        """Note something that the user should know.
+
+        Parameters
+        ----------
+        text
+            Such as a damaged checkpoint that was passed over.
+        """
+
     def stop(self) -> None:
         """Note that the run has ended, perhaps by an error."""
 
@@ -94,6 +103,10 @@ class Together(Progress):
     def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         for callback in self.callbacks:
             callback.stage(what, done, total)
+
+    def note(self, text: str) -> None:
+        for callback in self.callbacks:
+            callback.note(text)
 
     def stop(self) -> None:
         """Pass a call on to every callback, even if one fails."""

@@ -1,6 +1,8 @@
 """Affine transformations of images and of plain coordinates, with learnable widths (papers A and B)."""
 
 from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -23,6 +25,18 @@ def generator_names(generators: str | Sequence[str]) -> tuple[str, ...]:
     if not wanted:
         raise InputError("generators must name at least one generator; got none. Try 'affine' for all six.")
     return tuple(name for name in MATRICES if name in wanted)
+
+
+def _height_and_width(given: Any) -> tuple[int, int]:
+    """Return the size of images from one number or two."""
+    sides = tuple(given) if isinstance(given, tuple | list) else (given, given)
+    if len(sides) != 2 or not all(isinstance(side, Integral) and int(side) > 0 for side in sides):
+        got = f"a tensor of shape {list(given.shape)}" if isinstance(given, Tensor) else repr(given)
+        raise InputError(
+            f"image_size must be the height and width of the images in pixels, such as (28, 28), or 28 for square "
+            f"ones; got {got}. For images x: x.shape[-2:]."
+        )
+    return int(sides[0]), int(sides[1])
 
 
 class Affine2d(Transform):
@@ -50,9 +64,9 @@ class Affine2d(Transform):
         sampling: str = "independent",
     ) -> None:
         names = generator_names(generators)
-        H, W = (image_size, image_size) if isinstance(image_size, int) else image_size
-        super().__init__([AFFINE[n].spec(n, min(H, W)) for n in names], sampling)
-        self.image_size = (H, W)
+        size = _height_and_width(image_size)
+        super().__init__([AFFINE[n].spec(n, min(size)) for n in names], sampling)
+        self.image_size = size
         self.generators = torch.stack([MATRICES[n] for n in names])
 
     def matrices(self, eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S 2 3"]:

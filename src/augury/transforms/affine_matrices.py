@@ -66,8 +66,10 @@ def affine_matrices(
     """Return the upper two rows of T = exp(sum_k eps_k eta_k G_k)."""
     X = torch.einsum("...k,kij->...ij", eps * eta, generators[:, :2].to(eta))
     M, t = X[..., :2], X[..., 2]
-    linear, q, m, M_0 = _exp_2x2(M, has_linear=bool(generators[:, :2, :2].any()))
-    if generators[:, :2, :2].any() and generators[:, :2, 2].any():
+    general = torch.compiler.is_compiling()  # whose graphs cannot branch on the generators
+    has_linear = general or bool(generators[:, :2, :2].any())
+    linear, q, m, M_0 = _exp_2x2(M, has_linear)
+    if general or (has_linear and generators[:, :2, 2].any()):
         t = _phi_times(t, q, m, M_0)
     return torch.cat([linear, t[..., None]], dim=-1)
 

@@ -1,0 +1,167 @@
+"""What every evidence in training shares: the widths and their optimiser, the data that it takes, and its state."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+from augury.config.learn import EvidenceConfig
+from augury.core.errors import AuguryWarning, InputError, choose
+from augury.core.rng import generator
+from augury.evidence.likelihoods import LIKELIHOODS
+from augury.models.batchnorm import evaluating
+from augury.models.orbit import OrbitAverage
+
+BATCH = 100
+"""Data in a batch of a data set that is given without a loader."""
+
+Data = Iterable[tuple[Tensor, Tensor]] | tuple[Tensor, Tensor] | DataLoader[Any] | Dataset[Any]
+"""Training data: pairs (inputs, labels) batch by batch, one pair of all, or a map-style data set of such pairs."""
+
+MOVED = (
+    "between two steps up the evidence something else moved the widths (before each of the last two): probably an "
+    "optimiser that was given model.parameters(), which pulls them towards the best fit of the training data. Give it "
+    "the weights alone: model.net.parameters()."
+)
+"""Said once. The first time it may have been `set_widths` or `load_state_dict`."""
+
+
+Own = TypeVar("Own", bound="Climber")
+
+
+class Climber:
+    """Widths, their optimiser, and the likelihood."""
+
+    delta_optimizer: torch.optim.Optimizer
+    """For the prior precision or the observation noise."""
+
+    def __init__(
+        self, model: OrbitAverage, N: int, task: str, samples: int | None, config: EvidenceConfig
+    ) -> None:
+        if not isinstance(model, OrbitAverage):
+            raise InputError(
+                f"the evidence is that of a network with a transformation: augury.OrbitAverage(net, transform); got "
+                f"{type(model).__name__}."
+            )
+        self.settings, self.model, self.N, self.samples = config, model, N, samples
+        with evaluating(model.net, config.batchnorm):  # refuses BatchNorm now, not after some epochs
+            pass
+        self.likelihood = LIKELIHOODS[choose("task", task, LIKELIHOODS)]()
+        self.eta = [p for p in model.transform.parameters() if p.requires_grad and p.numel()]
+        self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=config.eta_rate)
+        self._moved_by_others = 0
+        self._leave_widths()
+
+    def _leave_widths(self) -> None:
+        self._left = [p.detach().clone() for p in self.eta]
+
+    def _check_widths(self) -> None:
+        """Warn if, twice in a row, the widths are not what the last step left."""
+        same = all(torch.equal(p.detach(), left.to(p)) for p, left in zip(self.eta, self._left, strict=True))
+        self._moved_by_others = 0 if same else self._moved_by_others + 1
+        if self._moved_by_others == 2:
+            warnings.warn(MOVED, AuguryWarning, stacklevel=3)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that the evidence learns: widths, prior precision, noise, and their optimisers.
+
+        Returns
+        -------
+        dict
+            What `load_state_dict` takes; only the network's weights and your optimiser's state are not in it.
+        """
+        return {
+            "widths": {name: value.clone() for name, value in self.model.transform.state_dict().items()},
+            "likelihood": {name: value.clone() for name, value in self.likelihood.state_dict().items()},
+            "eta_optimizer": self.eta_optimizer.state_dict(),
+            "delta_optimizer": self.delta_optimizer.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; with the network's and the same noise, training resumes bit for bit.
+
+        Parameters
+        ----------
+        state
+            The dictionary.
+        """
+        if "widths" in state:  # not in those of version 0.1
+            self.model.transform.load_state_dict(state["widths"])
+        self.likelihood.load_state_dict(state["likelihood"])
+        self.eta_optimizer.load_state_dict(state["eta_optimizer"])
+        self.delta_optimizer.load_state_dict(state["delta_optimizer"])
+        self._leave_widths()
+
+    def to(self: Own, *args: Any, **kwargs: Any) -> Own:
+        """Move the model and the optimiser of its widths; prior precision and noise stay in float64 on the CPU.
+
+        Parameters
+        ----------
+        args, kwargs
+            As for `torch.nn.Module.to`: a device, a dtype, or both.
+
+        Returns
+        -------
+        Evidence
+            Itself.
+        """
+        self.model.to(*args, **kwargs)
+        self.eta_optimizer.load_state_dict(self.eta_optimizer.state_dict())  # moves its state to the widths
+        return self
+
+
+def some_of(batches: Iterable[tuple[Tensor, Tensor]], n: int) -> tuple[Tensor, Tensor]:
+    """Return the first n data, or all where they are fewer."""
+    taken: list[tuple[Tensor, Tensor]] = []
+    for pair in batches:
+        taken.append(pair)
+        if sum(len(x) for x, _ in taken) >= n:
+            break
+    if not taken:
+        raise InputError("the evidence needs data: no batch came. An iterator can be passed over only once.")
+    return torch.cat([x for x, _ in taken])[:n], torch.cat([y for _, y in taken])[:n]
+
+
+def pairs(
+    data: Data, model: nn.Module, rng: torch.Generator | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give batches of tensors on the model's device; a data set is shuffled if there is a generator."""
+    if isinstance(data, tuple) and _is_pair(data):
+        data = TensorDataset(*data)
+    if isinstance(data, Dataset):
+        shuffle = rng is not None and not isinstance(data, IterableDataset)
+        data = DataLoader(data, BATCH, shuffle=shuffle, generator=generator(seed_of(rng)) if rng else None)
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    for batch in data:
+        if not _is_pair(batch):
+            raise InputError(
+                f"a batch must be a pair (inputs, labels) of tensors; got {_described(batch)}. Make pairs of them: "
+                f"((batch['x'], batch['y']) for batch in loader), or a collate_fn that does."
+            )
+        x, y = batch
+        yield x.to(device), y.to(device)
+
+
+def _is_pair(batch: object) -> bool:
+    pair = batch if isinstance(batch, tuple | list) else ()
+    return len(pair) == 2 and all(isinstance(part, Tensor) for part in pair)
+
+
+def _described(batch: object) -> str:
+    if isinstance(batch, Mapping):
+        return f"a dictionary with {', '.join(map(str, batch))}"
+    parts = f" of {len(batch)}" if isinstance(batch, tuple | list) else ""
+    return f"{type(batch).__name__}{parts}"
+
+
+def seeds_of(rng: torch.Generator) -> Callable[[int], int]:
+    """Return the seed of every batch."""
+    start = seed_of(rng)
+    return lambda k: start + k
+
+
+def seed_of(rng: torch.Generator) -> int:
+    return int(torch.randint(2**61, (), generator=rng, device=rng.device))

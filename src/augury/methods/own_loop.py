@@ -1,0 +1,43 @@
+"""Intervals and verdicts after a training loop of one's own."""
+
+from collections.abc import Mapping
+
+import torch
+
+from augury.core.errors import choose
+from augury.evidence.ascent import AnyEvidence
+from augury.evidence.climbing import BATCH, Data, pairs
+from augury.methods import widths
+from augury.training.batches import Batches
+from augury.training.learner import Findings
+
+
+def intervals(
+    evidence: AnyEvidence, data: Data, rng: torch.Generator, slight: Mapping[str, float | int] | None = None
+) -> Findings:
+    """Return every width with its interval and verdict, as `augury.learn` does in the end.
+
+    A width that training left outside its interval moves to the best one, and the output layer is refitted there.
+
+    Parameters
+    ----------
+    evidence
+        The evidence, after training.
+    data
+        All of the training data, as for `Evidence.step`.
+    rng
+        Where the noise comes from.
+    slight
+        Widths in their units below which a transformation counts as none in the verdict. Default: 6 degrees, a tenth
+        of the scale, 5 % of the image.
+
+    Returns
+    -------
+    Findings
+        Widths, evidence and notes.
+    """
+    limits = {name: float(value) for name, value in (slight or {}).items()}
+    for name in limits:
+        choose("generator in slight", name, evidence.model.transform.names)
+    x, y = (torch.cat(parts) for parts in zip(*pairs(data, evidence.model), strict=True))
+    return widths.intervals(evidence, Batches(x, y, BATCH, x.device), rng, limits)
