@@ -2,7 +2,6 @@
 
 import json
 import time
-from typing import ClassVar
 
 import pytest
 
@@ -63,14 +62,14 @@ def test_a_real_run_takes_about_what_was_said():
 
 
 def test_the_bar_counts_the_intervals():
-    class Heard(augury.Progress):
-        stages: ClassVar[list] = []
+    stages = []
 
+    class Heard(augury.Progress):
         def stage(self, what, done=0, total=0):
-            self.stages.append((what, done, total))
+            stages.append((what, done, total))
 
     augury.learn(coordinates(20), "toy_mlp", callbacks=Heard(), **QUICK)
-    *intervals, last = Heard.stages
+    *intervals, last = stages
     assert last == ("test set", 0, 0) and {what for what, _, _ in intervals} == {"intervals of the widths"}
     done = [d for _, d, _ in intervals]
     assert done == sorted(done) and 3 <= done[-1] <= intervals[-1][2] == usual_knots(1)
