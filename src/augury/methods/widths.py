@@ -43,7 +43,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
 from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.learner import Findings
+from augury.training.learner import Findings, widths_of
 
 SLIGHT = 0.1
 """eta below which a width counts as none by default: 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
@@ -170,13 +170,16 @@ def intervals(
     x, y = torch.cat([x for x, _ in shuffled]), torch.cat([y for _, y in shuffled])
     seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
     refit = REFITS[type(evidence)](evidence, x, y, seed)
+    ntk = isinstance(evidence, NtkEvidence)
+    if ntk and (bound := refit.knot().log_p) <= guess(
+        batches.y
+    ):  # its profile is long and would decide nothing
+        widths = widths_of(refit.model.transform, "undecided")
+        return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
     found = supported(refit, slight)
-    ntk = isinstance(evidence, NtkEvidence)  # whose bound is tightest where its widths were profiled
     if len(refit.x) < batches.N and not ntk:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
-    elif ntk and found.log_evidence is not None and found.log_evidence <= guess(batches.y):
-        found = replace(found, log_evidence=refit.knot().log_p)  # in a profile it is never below a guess's
-    return undecided_below_guess(found, batches.y, LOOSE if ntk else NOTE)
+    return undecided_below_guess(found, batches.y)
 
 
 def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
