@@ -147,7 +147,8 @@ class LaplaceRefit(Refit):
         own = set() if self.head is None else {id(p) for p in self.head.parameters()}
         alone = all(id(p) in own for block in evidence.laplace.structure.blocks for p in block.parameters)
         self.shallow = alone and isinstance(evidence.likelihood, Gaussian)
-        self.held = not self.shallow
+        below = any(p.requires_grad and id(p) not in own for p in evidence.model.net.parameters())
+        self.held = below and not self.shallow  # frozen layers were trained for no width
         super().__init__(evidence.model, x, y, seed, None if self.shallow else DEEP)
         self.N, self.share = len(x), len(self.x) / len(x)
 

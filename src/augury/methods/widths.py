@@ -44,7 +44,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
 from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.learner import Findings, untold
+from augury.training.learner import Findings, untold, widths_of
 
 SLIGHT = 0.1
 """eta below which a width counts as none by default: 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
@@ -183,13 +183,13 @@ def intervals(
 ) -> Findings:
     """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
     refit = refit_of(evidence, batches, rng)
+    if isinstance(evidence, NtkEvidence) and (bound := refit.knot().log_p) <= guess(batches.y):
+        widths = widths_of(refit.model.transform, "undecided")  # a profile is long and would decide nothing
+        return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
     found = supported(refit, slight, tell)
-    ntk = isinstance(evidence, NtkEvidence)  # whose bound is tightest where its widths were profiled
     if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
-    elif ntk and found.log_evidence is not None and found.log_evidence <= guess(batches.y):
-        found = replace(found, log_evidence=refit.knot().log_p)  # in a profile it is never below a guess's
-    return undecided_below_guess(found, batches.y, LOOSE if ntk else NOTE)
+    return undecided_below_guess(found, batches.y)
 
 
 def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) -> Findings:
