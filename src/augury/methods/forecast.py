@@ -17,16 +17,20 @@ import torch
 from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
+from augury.methods.invariant_weights import InvariantWeights
 from augury.methods.lila import WithEvidence
 from augury.methods.prepare import Prepared, prepare
+from augury.methods.widths import REFITS
 from augury.records.results import Record
 from augury.training.batches import Batches, own_global_stream, streams
-from augury.training.evaluate import outputs_of
+from augury.training.evaluate import outputs_of, score
 from augury.training.learner import LOG_EVIDENCE
 from augury.transforms.base import Transform
 
 STEPS = 5
 """Steps that are timed, after one that is not."""
+CHUNK = 1000
+"""Test inputs that are scored at once."""
 SCORED = 20
 """Test inputs whose forward pass is timed."""
 
@@ -74,7 +78,7 @@ class Forecast(Record):
     seconds: float
     """About how long, tests included."""
     memory: int | None
-    """Peak of this process so far in bytes, or of the GPU if it trains there; None if unknown."""
+    """Peak of this process in bytes, intervals and scores included, or of the GPU; None if unknown."""
     costs: Costs
     """What the seconds are computed from."""
 
@@ -92,6 +96,7 @@ def forecast(
     ready = prepare(data, model, method, transform, settings)
     with own_global_stream(ready.config.seed):
         costs = measure(ready, clock)
+        _end(ready)
     config, N, own = ready.config, len(ready.data.x_train), ready.learner.transform
     parameters = {id(p): p for m in ready.learner.modules().values() for p in m.parameters()}
     widths = [] if own is None else list(own.parameters())
@@ -138,6 +143,18 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> 
     score = (clock() - started) / max(1, len(some))
     widths = 0 if own is None or not climb else len(own.specs)
     return Costs(median(times[1:]) * min(config.batch, batches.N), climb, widths, score)
+
+
+def _end(ready: Prepared) -> None:
+    """Do once what the end of a run does often: an interval's evidence and the test set have the peak of memory."""
+    data, config, learner = ready.data, ready.config, ready.learner
+    evidence = learner.evidence if isinstance(learner, WithEvidence) else None
+    evidence = learner.bound if isinstance(learner, InvariantWeights) else evidence
+    if evidence is not None and learner.transform is not None and learner.transform.specs:
+        x, y = data.x_train.to(config.device), data.y_train.to(config.device)
+        REFITS[type(evidence)](evidence, x, y, config.seed).knot()
+    if len(data.x_test):
+        score(learner.model, data.x_test[:CHUNK], data.y_test[:CHUNK], data.task)
 
 
 def _endless(batches: Batches, rng: torch.Generator) -> Any:
