@@ -148,7 +148,7 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> 
 def _end(ready: Prepared) -> None:
     """Do once what the end of a run does often: an interval's evidence and the test set have the peak of memory."""
     data, config, learner = ready.data, ready.config, ready.learner
-    evidence = learner.evidence if isinstance(learner, WithEvidence) else None
+    evidence: Any = learner.evidence if isinstance(learner, WithEvidence) else None
     evidence = learner.bound if isinstance(learner, InvariantWeights) else evidence
     if evidence is not None and learner.transform is not None and learner.transform.specs:
         x, y = data.x_train.to(config.device), data.y_train.to(config.device)
