@@ -31,6 +31,8 @@ from augury.transforms.base import Transform
 
 STEPS = 5
 """Steps that are timed, after one that is not."""
+CHUNK = 1000
+"""Test inputs that are scored at once."""
 SCORED = 20
 """Test inputs whose forward pass is timed."""
 
@@ -80,7 +82,7 @@ class Forecast(Record):
     seconds: float
     """About how long, tests included."""
     memory: int | None
-    """Peak of this process so far in bytes, or of the GPU if it trains there; None if unknown."""
+    """Peak of this process in bytes, intervals and scores included, or of the GPU; None if unknown."""
     costs: Costs
     """What the seconds are computed from."""
 
@@ -98,6 +100,10 @@ def forecast(
     ready = prepare(data, model, method, transform, settings)
     with own_global_stream(ready.config.seed):
         costs = measure(ready, clock)
+        if len(ready.data.x_test):
+            outputs_of(
+                ready.learner.model, ready.data.x_test[:CHUNK]
+            )  # the scores of a run may have its peak
     config, N, own = ready.config, len(ready.data.x_train), ready.learner.transform
     parameters = {id(p): p for m in ready.learner.modules().values() for p in m.parameters()}
     widths = [] if own is None else list(own.parameters())
