@@ -57,6 +57,8 @@ class Dataset:
     """What a reader did to the shape: "6 sizes, cropped", "channels were last"."""
     scaling: str = ""
     """What a reader did to the values: "scaled to 0..1"."""
+    closed: bool = False
+    """Whether signals are closed, as outlines are: no sample is the first."""
     target_mean: tuple[float, ...] = ()
     """Mean of the training targets in the user's units, if they were standardised."""
     target_scale: tuple[float, ...] = ()
@@ -104,7 +106,7 @@ class Dataset:
         shape = self.input_shape
         what = {
             "image": f"images, {' x '.join(map(str, shape))}",
-            "signal": f"signals, {shape[0]} channel{'s' * (shape[0] > 1)} x {shape[-1]} steps",
+            "signal": f"{'closed ' * self.closed}signals, {shape[0]} channel{'s' * (shape[0] > 1)} x {shape[-1]} steps",
             "points": f"point clouds, {shape[0]} x 3",
             "coordinates": "points in the plane",
             "features": f"inputs of {' x '.join(map(str, shape))} numbers",

@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.records.saved import AXES
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
 from augury.transforms.affine_matrices import affine_matrices
 from augury.transforms.base import Transform
@@ -98,12 +97,13 @@ class FrozenFinite(nn.Module):
         w = (w > 0.5).to(w) if group.relaxation == "straight_through" else w
         self.group = group
         self.which = [1] * len(eps) if group.order == 2 else group.which(eps[None])[0].tolist()
-        self.register_buffer("w", constant(w.reshape(-1, *[1] * AXES[group.kind])))
+        self.register_buffer("w", constant(w))
 
     def forward(self, views: Views) -> Views:
         """Blend every view with its element."""
         moved = [self.group.element(views[:, s], j) for s, j in enumerate(self.which)]
-        return torch.lerp(views, torch.stack(moved, 1), self.w)
+        w = self.w.reshape(-1, *[1] * (views.ndim - 2))
+        return torch.lerp(views, torch.stack(moved, 1), w)
 
 
 class Acting(nn.Module):

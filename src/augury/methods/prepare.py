@@ -29,8 +29,14 @@ MODEL_FOR = {
 }
 """Default network for each kind of data; "mlp" if the inputs are too small for it."""
 
-GENERATORS_FOR = {"image": "affine", "signal": "signal", "points": "rotation3d", "coordinates": "rotation"}
-"""Default transformations for each kind of data."""
+GENERATORS_FOR = {
+    "image": "affine",
+    "signal": "signal",
+    "closed": "outline",
+    "points": "rotation3d",
+    "coordinates": "rotation",
+}
+"""Default transformations for each kind of data, and for closed signals."""
 
 CUSTOM = "custom"
 """Name of a user's own network in records."""
@@ -103,7 +109,7 @@ def _config(
             "give transform or generators, not both: generators only say which transform to make."
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
-        config = replace(config, generators=(GENERATORS_FOR[data.kind],))
+        config = replace(config, generators=(GENERATORS_FOR["closed" if data.closed else data.kind],))
     return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
 
