@@ -5,6 +5,7 @@ A network that is invariant by construction is so on any input, one that has lea
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
+from augury.data.named import NAMED
 
 PARTS = ("test", "train")
 
@@ -48,10 +50,10 @@ class Inputs:
         )
 
 
-def read_inputs(data: Any, part: str = "test") -> Inputs:
-    """Return the inputs of any source."""
+def read_inputs(data: Any, part: str = "test", size: tuple[int, int] | None = None) -> Inputs:
+    """Return the inputs of any source; images of a folder in the size that the model takes."""
     choose("part", part, PARTS)
-    inputs = _unlabelled(data) if isinstance(data, Tensor) else _labelled(data, part)
+    inputs = _unlabelled(data) if isinstance(data, Tensor) else _labelled(data, part, size)
     if len(inputs.x) < 2:
         raise InputError(
             f"an audit needs at least two inputs, for a standard error and the spread of the logits; "
@@ -74,11 +76,12 @@ def _unlabelled(x: Tensor) -> Inputs:
     return Inputs(x, None, (), kind, False, 1, "a tensor of inputs")
 
 
-def _labelled(data: Any, part: str) -> Inputs:
+def _labelled(data: Any, part: str, size: tuple[int, int] | None) -> Inputs:
     if not isinstance(data, Dataset):
         from augury.data.load import load  # readers for every format: only where the data are not read yet
 
-        data = load(data)
+        files = isinstance(data, str | Path) and data not in NAMED and Path(data).is_dir()
+        data = load(data, size=size if files else None)
     x, y = (data.x_test, data.y_test) if part == "test" and len(data.x_test) else (data.x_train, data.y_train)
     regression = data.task == "regression"
     labels = None if regression else y

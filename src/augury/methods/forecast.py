@@ -2,14 +2,16 @@
 
     seconds = epochs * (steps of an epoch) * step + climbs * climb + end + scores
 
-A training step and an evidence step (a climb) are timed on the real network and data. The end (an interval for each of
-K widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images evidence steps.
+A training step and an evidence step (a climb) are timed on the real network and data. Where inputs are so costly that
+this would take more than a few seconds, it is done on fewer of them and scaled up. The end (an interval for each of K
+widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images evidence steps.
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -17,6 +19,7 @@ import torch
 from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
+from augury.config.synonyms import renamed
 from augury.methods.lila import WithEvidence
 from augury.methods.prepare import Prepared, prepare
 from augury.records.results import Record
@@ -25,10 +28,14 @@ from augury.training.evaluate import outputs_of
 from augury.training.learner import LOG_EVIDENCE
 from augury.transforms.base import Transform
 
+PASSES = 3
+"""Training passes that an input of an evidence step costs, about."""
 STEPS = 5
 """Steps that are timed, after one that is not."""
 SCORED = 20
-"""Test inputs whose forward pass is timed."""
+"""Test inputs whose forward pass is timed, at most."""
+STEP_SECONDS, CLIMB_SECONDS = 1.0, 4.0
+"""About how long the steps (or the scores) and the evidence step may take."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,11 @@ class Costs(Record):
     """Widths that get an interval; 0 for a method without."""
     score: float
     """The forward pass of one test input."""
+
+    def scaled(self, whole: LearnConfig, part: LearnConfig) -> "Costs":
+        """Return the costs of whole batches and samples, from those of a part."""
+        climb = self.climb * _climbed(whole) / _climbed(part)
+        return replace(self, step=self.step * whole.batch / part.batch, climb=climb)
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,9 @@ def forecast(
     """Estimate the cost of a run from a few of its steps; a user's own module is trained by them."""
     ready = prepare(data, model, method, transform, settings)
     with own_global_stream(ready.config.seed):
-        costs = measure(ready, clock)
+        few = affordable(ready, clock)
+        smaller = prepare(ready.data, model, method, transform, {**renamed(settings), **few})
+        costs = measure(smaller, clock).scaled(ready.config, smaller.config)
     config, N, own = ready.config, len(ready.data.x_train), ready.learner.transform
     parameters = {id(p): p for m in ready.learner.modules().values() for p in m.parameters()}
     widths = [] if own is None else list(own.parameters())
@@ -114,6 +128,32 @@ def forecast(
     )
 
 
+def affordable(ready: Prepared, clock: Callable[[], float]) -> dict[str, int]:
+    """Return settings with as few inputs as can be timed at once, from one small step."""
+    config, data, n = ready.config, ready.data, 4
+    rng, x, y = streams(config.seed)["views"], data.x_train[:n], data.y_train[:n]
+    x, y = x.to(config.device), y.to(config.device)
+    ready.learner.train_step(x[:2], y[:2], rng)  # the first one loads what must be loaded
+    started = clock()
+    ready.learner.train_step(x, y, rng)
+    per_view = max((clock() - started) / (len(x) * config.samples), 1e-9)
+    batch = STEP_SECONDS / (per_view * (STEPS + 1) * config.samples)
+    views = config.evidence_samples or config.samples
+    share = math.sqrt(min(1.0, CLIMB_SECONDS / (per_view * PASSES * views * _climbed(config))))
+    few = {"evidence_images": share**2, "eta_images": share, "eta_steps": share}
+    found = {name: max(1, round(part * getattr(config, name))) for name, part in few.items()}
+    return found | {
+        "batch": max(2, min(config.batch, int(batch))),
+        "evidence_every": 1,
+        "epochs": config.epochs,
+    }
+
+
+def _climbed(config: LearnConfig) -> int:
+    """Return how many inputs an evidence step takes."""
+    return config.evidence_images + config.eta_steps * config.eta_images
+
+
 def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
     """Time a few steps, an evidence step, and a few test inputs; this changes the learner."""
     config, data, learner = ready.config, ready.data, ready.learner
@@ -131,7 +171,8 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> 
     started = clock()
     found = learner.end_epoch(batches, config.epochs, rng)
     climb = (clock() - started) / max(1, config.climbs(config.epochs)) if LOG_EVIDENCE in found else 0.0
-    some, own = data.x_test[:SCORED], learner.transform
+    quick = STEP_SECONDS / max(median(times[1:]) * config.samples_eval / config.samples, 1e-9)
+    some, own = data.x_test[: max(1, min(SCORED, int(quick)))], learner.transform
     started = clock()
     if len(some):
         outputs_of(learner.model, some)

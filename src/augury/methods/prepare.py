@@ -13,8 +13,8 @@ from augury.core.errors import InputError, choose
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.methods.registry import build as build_learner
+from augury.models.networks import NETWORKS, that_take
 from augury.models.networks import build as build_net
-from augury.models.networks import that_take
 from augury.training.batches import streams
 from augury.training.learner import Learner
 from augury.transforms.base import Transform
@@ -65,7 +65,7 @@ def prepare(
     if isinstance(data, DataLoader):
         settings = {"batch": data.batch_size or LearnConfig.batch, **renamed(settings)}
         data = data.dataset
-    dataset = data if isinstance(data, Dataset) else load(data)
+    dataset = data if isinstance(data, Dataset) else load(data, side=image_side(model, method))
     if len(dataset.x_train) < 2:
         raise InputError(
             f"learning an invariance needs at least two training examples; got {len(dataset.x_train)}. "
@@ -89,6 +89,14 @@ def prepare(
         dataset.x_train[:2].to(config.device),
     )
     return Prepared(dataset, config, learner)
+
+
+def image_side(model: str | nn.Module | None, method: str) -> int | None:
+    """Return the side to which image files are reduced for a network; none for a user's own."""
+    if isinstance(model, nn.Module):
+        return None
+    name = model or METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR["image"]
+    return NETWORKS[choose("model", name, NETWORKS)].side
 
 
 def _config(
