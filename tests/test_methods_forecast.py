@@ -16,13 +16,13 @@ QUICK = {"epochs": 6, "batch": 10, "samples": 2, "samples_eval": 2}
 
 
 class Ticks:
-    """Every look at it costs a second."""
+    """Every look at it costs some time."""
 
-    def __init__(self):
-        self.at = 0.0
+    def __init__(self, tick=0.001):
+        self.at, self.tick = 0.0, tick
 
     def __call__(self):
-        self.at += 1.0
+        self.at += self.tick
         return self.at
 
 
@@ -41,15 +41,29 @@ def test_the_time_is_made_of_steps_climbs_the_end_and_scores():
 
 def test_steps_and_climbs_are_timed_by_the_clock_if_there_is_an_evidence():
     found = forecast(coordinates(20), "toy_mlp", clock=Ticks(), **QUICK)
-    climbs_at_once = LearnConfig.for_method("lila", **QUICK).climbs(6)
-    assert found.costs == Costs(1.0, 1.0 / climbs_at_once, 1.0, 1, 1.0 / 20)
+    expected = (0.001, 0.001, 0.001, 1, 0.001 / 20)
+    for cost, value in zip(found.costs.to_json().values(), expected, strict=True):
+        assert cost == pytest.approx(value)
     assert found.steps == 2 and found.climbs == climbs_of(LearnConfig.for_method("lila", **QUICK))
     assert found.weights == 2 * 50 + 50 + 50 * 2 + 2 and found.widths == ("rotation",)
     found = forecast(coordinates(20), "toy_mlp", "augerino", clock=Ticks(), **QUICK)
     assert found.costs.climb == 0.0 and found.climbs == 0
 
 
-def test_a_real_run_takes_about_what_was_said():
+def test_costly_inputs_are_timed_on_fewer_and_scaled_up():
+    # A tick of 100 s says that 4 inputs take 100 s: then 2 inputs are timed, not 10, and the step is 5 times as long.
+    found = forecast(coordinates(20), "toy_mlp", clock=Ticks(100.0), **QUICK)
+    assert found.costs.step == pytest.approx(100.0 * 10 / 2)
+    config = LearnConfig.for_method("lila", **QUICK)
+    whole = config.evidence_images + config.eta_steps * config.eta_images
+    assert found.costs.climb == pytest.approx(
+        100.0 * whole / 2
+    )  # one image for the factors, one step with one
+    assert found.costs.score == pytest.approx(100.0)
+
+
+def test_a_real_run_takes_about_what_was_said(monkeypatch):
+    monkeypatch.setattr("augury.methods.widths.guess", lambda y: -1e9)  # intervals as if it had learned something
     data, clock = augury.load("mnist5k", subset=100), time.process_time
     settings = {"epochs": 3, "samples": 4, "samples_eval": 4}
     for method in ("lila", "augerino"):
@@ -61,7 +75,8 @@ def test_a_real_run_takes_about_what_was_said():
         assert took / 4 < said < 4 * took
 
 
-def test_the_bar_counts_the_intervals():
+def test_the_bar_counts_the_intervals(monkeypatch):
+    monkeypatch.setattr("augury.methods.widths.guess", lambda y: -1e9)
     stages = []
 
     class Heard(augury.Progress):
