@@ -63,9 +63,11 @@ def test_costly_inputs_are_timed_on_fewer_and_scaled_up():
 
 
 def test_a_real_run_takes_about_what_was_said(monkeypatch):
-    monkeypatch.setattr("augury.methods.widths.guess", lambda y: -1e9)  # intervals as if it had learned something
+    monkeypatch.setattr(
+        "augury.methods.widths.guess", lambda y: -1e9
+    )  # intervals as if it had learned something
     data, clock = augury.load("mnist5k", subset=100), time.process_time
-    settings = {"epochs": 3, "samples": 4, "samples_eval": 4}
+    settings = {"epochs": 3, "samples": 4, "samples_eval": 4, "evidence_below": 9.0}
     for method in ("lila", "augerino"):
         augury.learn(data, "mlp5", method, **{**settings, "epochs": 1})  # loads what must be loaded
         said = forecast(data, "mlp5", method, clock=clock, **settings).seconds
