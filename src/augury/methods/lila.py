@@ -74,7 +74,7 @@ class WithEvidence(Learner):
             for _ in range(self.config.climbs(epoch)):
                 diagnostics = self.evidence.step(batches(rng), rng)
                 eta = torch.tensor([list(self._etas().values())], dtype=torch.float64)
-                self.trail = torch.cat([self.trail.reshape(-1, eta.shape[1]), eta])[-TRAIL:]
+                self.trail = torch.cat([*self.trail.split(1), eta])[-TRAIL:]
         return diagnostics
 
     def _etas(self) -> dict[str, float]:
