@@ -73,8 +73,8 @@ class WithEvidence(Learner):
         if self.evidence is not None and self.climbing:
             for _ in range(self.config.climbs(epoch)):
                 diagnostics = self.evidence.step(batches(rng), rng)
-                eta = torch.tensor([list(self._etas().values())], dtype=torch.float64)
-                self.trail = torch.cat([*self.trail.split(1), eta])[-TRAIL:]
+                eta = torch.tensor(list(self._etas().values()), dtype=torch.float64)
+                self.trail = torch.stack([*self.trail, eta])[-TRAIL:]
         return diagnostics
 
     def _etas(self) -> dict[str, float]:
