@@ -309,9 +309,9 @@ NOTE = (
 )
 """Said where the evidence does not beat a guess."""
 LOOSE = (
-    "The lower bound on the evidence is {value:.2f} nats per input, that of a guess that never looks at them "
-    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, or "
-    "freeze what has no Kronecker factors and take evidence='laplace'."
+    "The lower bound on the evidence does not beat a guess that never looks at the inputs ({less:.2f} nats per input "
+    "less): a bound so loose, or a network that knows so little, decides no width. Train longer, or freeze what has no "
+    "Kronecker factors and take evidence='laplace'."
 )
 """The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
 
@@ -331,6 +331,6 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = note.format(value=value / len(y), guess=floor / len(y), less=(floor - value) / len(y))
+    note = note.format(less=(floor - value) / len(y))
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))
