@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from augury.methods.learn import Learned
 
 
-_RECIPE = {"delta_rate": 0.05, "epochs": 30, "rate": 0.005, "warm_up": 0.0, "evidence_below": 9.0}
+_RECIPE = {
+    "delta_rate": 0.05,
+    "epochs": 30,
+    "rate": 0.005,
+    "warm_up": 0.0,
+    "evidence_below": 9.0,
+    "standardise": False,
+    "evidence_images": 500,
+    "eta_images": 64,
+}
 RECIPE: dict[str, dict[str, Any]] = {
     "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0},
     "plain": _RECIPE,
@@ -29,7 +38,9 @@ def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
     from augury.methods.learn import learn
 
     data = data_of(cell)
-    settings = {"device": device, **RECIPE.get(cell.algorithm, {}), **cell.settings, "seed": cell.seed}
+    affine = {"generators": ("affine",)} if data.kind == "image" else {}
+    recipe = {"device": device, **affine, **RECIPE.get(cell.algorithm, {})}
+    settings = {**recipe, **cell.settings, "seed": cell.seed}
     return data, learn(data, model=cell.model, method=cell.algorithm, **settings)
 
 

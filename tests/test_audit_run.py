@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from kornia.feature.defmo import Bottleneck, ResNet
@@ -313,7 +314,7 @@ class TestBadInput:
         refused("at least two inputs", audit, network(), images(0), "C4")
         refused("images and drift_images must be at least 2", audit, network(), images(), "C4", images=1)
         refused("must be finite", audit, network(), images() / 0, "C4")
-        refused("must be floats", audit, network(), images().long(), "C4")
+        refused("must be numbers", audit, network(), np.full((4, 12), "a"), "C4")
         refused("Did you mean 'images'", audit, network(), dataset(), "C4", image=3)
         refused("batch must be at least 1", audit, network(), dataset(), "C4", batch=0)
         refused("part must be one of", audit, network(), dataset(), "C4", part="validation")

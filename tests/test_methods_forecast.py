@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import ClassVar
 
 import pytest
 
@@ -9,6 +10,7 @@ import augury
 from augury.cli.console import duration
 from augury.config.learn import LearnConfig
 from augury.methods.forecast import Costs, climbs_of, forecast, peak_memory, steps_of, total_seconds
+from augury.methods.widths import usual_knots
 from training_doubles import coordinates
 
 QUICK = {"epochs": 6, "batch": 10, "samples": 2, "samples_eval": 2}
@@ -29,19 +31,19 @@ def test_the_time_is_made_of_steps_climbs_the_end_and_scores():
     config = LearnConfig(
         epochs=10, batch=100, evidence_images=500, evidence_every=2, burn_in=2, evaluate_every=5
     )
-    costs = Costs(step=0.5, climb=3.0, widths=6, score=0.01)
+    costs = Costs(step=0.5, climb=3.0, knot=2.0, widths=6, score=0.01)
     climbs = climbs_of(config)
     assert climbs == 4 and steps_of(config, 1050) == 11
-    expected = 10 * 10 * 0.5 + climbs * 3.0 + 3.0 * (12 + 2) + (2 * 200 + 2 * 200) * 0.01
+    expected = 10 * 10 * 0.5 + climbs * 3.0 + 2.0 * 6 * usual_knots(6) + 3.0 * 2 + (2 * 200 + 2 * 200) * 0.01
     assert total_seconds(config, 1000, 200, costs) == pytest.approx(expected)
-    without = total_seconds(config, 1000, 200, Costs(0.5, 0.0, 0, 0.01))
+    without = total_seconds(config, 1000, 200, Costs(0.5, 0.0, 0.0, 0, 0.01))
     assert without == pytest.approx(10 * 10 * 0.5 + 8.0)
 
 
 def test_steps_and_climbs_are_timed_by_the_clock_if_there_is_an_evidence():
     found = forecast(coordinates(20), "toy_mlp", clock=Ticks(), **QUICK)
     climbs_at_once = LearnConfig.for_method("lila", **QUICK).climbs(6)
-    assert found.costs == Costs(1.0, 1.0 / climbs_at_once, 1, 1.0 / 20)
+    assert found.costs == Costs(1.0, 1.0 / climbs_at_once, 1.0, 1, 1.0 / 20)
     assert found.steps == 2 and found.climbs == climbs_of(LearnConfig.for_method("lila", **QUICK))
     assert found.weights == 2 * 50 + 50 + 50 * 2 + 2 and found.widths == ("rotation",)
     found = forecast(coordinates(20), "toy_mlp", "augerino", clock=Ticks(), **QUICK)
@@ -58,6 +60,20 @@ def test_a_real_run_takes_about_what_was_said():
         augury.learn(data, "mlp5", method, **settings)
         took = clock() - started
         assert took / 4 < said < 4 * took
+
+
+def test_the_bar_counts_the_intervals():
+    class Heard(augury.Progress):
+        stages: ClassVar[list] = []
+
+        def stage(self, what, done=0, total=0):
+            self.stages.append((what, done, total))
+
+    augury.learn(coordinates(20), "toy_mlp", callbacks=Heard(), **QUICK)
+    *intervals, last = Heard.stages
+    assert last == ("test set", 0, 0) and {what for what, _, _ in intervals} == {"intervals of the widths"}
+    done = [d for _, d, _ in intervals]
+    assert done == sorted(done) and 3 <= done[-1] <= intervals[-1][2] == usual_knots(1)
 
 
 def test_memory_is_that_of_the_process_and_durations_are_written_as_a_person_would():

@@ -1,6 +1,7 @@
 """The page of a learned run: every section, nothing from outside, and no name that becomes code."""
 
 import json
+import math
 import re
 from html.parser import HTMLParser
 
@@ -9,6 +10,7 @@ import pytest
 from augury.core.errors import RunError
 from augury.records.exhibits import Answers, Gallery
 from augury.report.page import render, write_report
+from augury.report.plots import Line, Plot, draw
 from augury.training.run_folder import read_run
 from refusal import refused
 from report_doubles import CLASSES, NASTY, adapted_folder, audit_folder, exhibits, learned_run, put, rows
@@ -245,3 +247,13 @@ def test_a_sheet_that_is_missing_is_an_error_and_none_is_read_from_elsewhere(run
     put(run / "views" / "exhibits.json", left)
     (run.parent / "secret.png").write_bytes(b"secret")
     refused(r"views/secret\.png", write_report, run, error=RunError)
+
+
+@pytest.mark.parametrize(
+    "y", [[1e308, -1e308, 0.0], [1e300] * 3, [5e-324, 0.0, 0.0], [math.nan, math.inf, 1.0]]
+)
+def test_numbers_that_no_axis_can_hold_are_left_out_of_a_figure(y):
+    lines = [Line("a", [1, 2, 3], y), Line("b", [1, 2, 3], [1.0, 2.0, 3.0], spread=[1e308, 1.0, 1.0])]
+    for drawn in (lines, lines[:1]):
+        svg = draw(Plot("loss", drawn, levels=[("planted", math.inf)]))
+        assert "nan" not in svg and "inf" not in svg and len(svg) < 5000

@@ -16,10 +16,11 @@ from augury.core.rng import generator
 from augury.models.networks import build
 from augury.records.saved import SavedModel, read_saved
 from augury.report.page import write_report
+from augury.training.checkpoint import digest, load_tensors, save_tensors
 from augury.training.run_folder import model_file, read_run
-from augury.training.saved_model import _digest, describe_extractor, read_tensors, save_model
+from augury.training.saved_model import describe_extractor, read_tensors, save_model
+from fuzzing import mutated
 from refusal import refused
-from test_records import mutated
 
 OLD = Path(__file__).parent / "data" / "runs_0_1"
 TOY = SavedModel("network", "toy_mlp", [2], 2, "coordinates")
@@ -123,8 +124,17 @@ def test_a_crafted_header_gives_a_model_or_our_error(name, tmp_path):
     saved, tensors = read_tensors(model_file(OLD / name))
     for _ in range(40):
         text = json.dumps(mutated(saved.to_json(), rng))
-        save_file(tensors, tmp_path / "m.safetensors", {"augury": text, "sha256": _digest(text, tensors)})
+        save_file(tensors, tmp_path / "m.safetensors", {"augury": text, "sha256": digest(text, tensors)})
         try:
             augury.load_model(tmp_path / "m.safetensors")
         except AuguryError as error:
             assert len(str(error)) > 20
+
+
+def test_two_files_of_the_same_model_are_equal_byte_for_byte(tmp_path):
+    tensors = {"b": torch.ones(2), "a": torch.zeros(3, dtype=torch.int64)}
+    for k in range(8):
+        save_tensors(tmp_path / str(k), tensors, {"sha256": "0", "augury": '{"é": "\\n\u0001"}', "x": ""})
+    assert len({(tmp_path / str(k)).read_bytes() for k in range(8)}) == 1
+    found, metadata = load_tensors(tmp_path / "0")
+    assert metadata["augury"] == '{"é": "\\n\u0001"}' and torch.equal(found["a"], tensors["a"])

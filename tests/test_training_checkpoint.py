@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import training_doubles as doubles
 from augury.core.errors import InputError, RunError
@@ -110,19 +111,41 @@ def test_a_failed_write_leaves_the_checkpoint_before_it(tmp_path):
     save_checkpoint(tmp_path, 1, {"w": torch.ones(2)}, {"note": "first"})
     with pytest.raises(TypeError):
         save_checkpoint(tmp_path, 2, {"w": torch.zeros(2)}, {"note": object()})
-    tensors, facts = load_checkpoint(tmp_path)
-    assert facts["epoch"] == 1 and facts["note"] == "first" and torch.equal(tensors["w"], torch.ones(2))
+    tensors, facts, damaged = load_checkpoint(tmp_path)
+    assert (
+        not damaged
+        and facts["epoch"] == 1
+        and facts["note"] == "first"
+        and torch.equal(tensors["w"], torch.ones(2))
+    )
     save_checkpoint(tmp_path, 3, {"w": torch.zeros(2)}, {})
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["epoch-000003.safetensors", "state.json"]
+    save_checkpoint(tmp_path, 3, {"w": torch.zeros(2)}, {}, step=2)
+    names = ["epoch-000003-step-000002.safetensors", "epoch-000003.safetensors"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
+    assert load_checkpoint(tmp_path)[1]["step"] == 2
 
 
 def test_damaged_and_missing_checkpoints_are_told_apart(tmp_path):
-    refused(r"state\.json is missing", load_checkpoint, tmp_path, error=RunError)
+    refused("no checkpoint in", load_checkpoint, tmp_path, error=RunError)
     save_checkpoint(tmp_path, 1, {"w": torch.ones(2)}, {})
-    (tmp_path / "epoch-000001.safetensors").write_bytes(b"not safetensors")
-    refused("is damaged", load_checkpoint, tmp_path, error=RunError)
-    (tmp_path / "state.json").write_text("{")
-    refused("is damaged", load_checkpoint, tmp_path, error=RunError)
+    (tmp_path / "epoch-000002.safetensors").write_bytes(b"not safetensors")
+    _, facts, damaged = load_checkpoint(tmp_path)
+    assert facts["epoch"] == 1 and "epoch-000002.safetensors is damaged" in damaged[0]
+    save_file({"w": torch.ones(2)}, tmp_path / "epoch-000001.safetensors")
+    refused(
+        "000002.safetensors is damaged.*000001.safetensors is damaged",
+        load_checkpoint,
+        tmp_path,
+        error=RunError,
+    )
+
+
+def test_a_checkpoint_of_version_0_1_is_read(tmp_path):
+    save_file({"w": torch.ones(2)}, tmp_path / "epoch-000007.safetensors")
+    (tmp_path / "state.json").write_text('{"epoch": 7, "tensors": "epoch-000007.safetensors"}')
+    assert load_checkpoint(tmp_path)[1]["epoch"] == 7
+    save_checkpoint(tmp_path, 8, {"w": torch.ones(2)}, {})
+    assert not (tmp_path / "state.json").exists()
 
 
 def test_checkpoints_of_other_networks_or_settings_are_refused(tmp_path):
@@ -158,6 +181,5 @@ def test_metrics_cut_short_by_a_kill_are_read_up_to_the_last_whole_line(tmp_path
     with (folder.path / "metrics.jsonl").open("a") as file:
         file.write('{"epoch": 2, "lo')
     assert folder.rows() == [{"epoch": 1}]
-    assert folder.keep_rows(1) == [{"epoch": 1}]
-    refused("holds 1 epochs and the checkpoint 2", folder.keep_rows, 2, error=RunError)
+    folder.write_rows(folder.rows())
     assert json.loads((folder.path / "metrics.jsonl").read_text()) == {"epoch": 1}

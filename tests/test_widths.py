@@ -1,6 +1,7 @@
 """Which widths the evidence supports: closed forms in float64, scans of known curves, verdicts, and whole runs."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -277,7 +278,8 @@ def test_below_a_guess_no_width_is_decided_and_a_note_says_so(value, decided):
         return
     assert {w.verdict for w in after.widths.values()} == {"undecided"}
     (note,) = after.notes
-    assert f"{value / 4:.2f} nats of evidence" in note and "-0.69" in note and "doctor" in note
+    less = -math.log(2) - value / 4
+    assert f"{less:.2f} nats per input less" in note and "doctor" in note
 
 
 @pytest.mark.parametrize("method", [("lila", "mlp5"), ("invariant_weights", "rff_256")], ids=lambda m: m[0])
@@ -364,7 +366,10 @@ def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):
     monkeypatch.setattr(
         LaplaceRefit,
         "knot",
-        lambda self: seen.append(tuple(self.model.transform.describe().values())) or knot(self),
+        lambda self: (
+            seen.append(tuple(self.model.transform.describe().values()))
+            or replace(found := knot(self), log_p=found.log_p + 1000)
+        ),
     )
     learn(data, "mlp5", "lila", generators=("rotation", "scale_x"), epochs=2, samples=2, samples_eval=2)
     assert len(seen) == len(set(seen)) > 4
@@ -404,7 +409,7 @@ def test_a_far_better_width_is_reported_but_not_believed_if_the_layers_below_are
 
     def knot():  # a parabola about 150 degrees
         log_p = -50 * (math.radians(model.transform.describe()["rotation"]) - math.radians(150)) ** 2
-        return Knot(log_p, torch.zeros(20))
+        return Knot(1000 + log_p, torch.zeros(20))
 
     monkeypatch.setattr(refit, "knot", knot)
     found = supported(refit, {})

@@ -36,6 +36,7 @@ def audit(
     *,
     widths: Mapping[str, float] | None = None,
     drift: Mapping[str, Any] | None = None,
+    kind: str | None = None,
     architecture: str | None = None,
     trust: bool = False,
     step: Step = lambda what, done, total: None,
@@ -49,7 +50,7 @@ def audit(
         A module or a function from inputs [B, ...] to logits [B, C]; or where to find one: a run folder, a
         .safetensors file with a named architecture, "package.module:callable"; a .pt2, .pt or .pth with `trust`.
     data
-        A tensor of inputs, a `Dataset`, or anything that `augury.data.load.load` reads.
+        Anything that `augury.load` reads; or inputs without labels: a tensor, an array, an .npz, a folder of images.
     transforms
         A finite group or another transformation, or words for one: "C4", "rotation", "translation,scale". None for
         that of an orbit average itself.
@@ -57,6 +58,8 @@ def audit(
         How far to go, in units: {"rotation": 30}.
     drift
         Other data to audit on, by name: {"fashion": "fashion_mnist"}.
+    kind
+        Kind of the inputs, as for `augury.load`. Default: inferred from their shape.
     architecture
         Name of the network whose weights a .safetensors file holds.
     trust
@@ -71,8 +74,8 @@ def audit(
     Audit
         The verdict and its figures: plain data.
     """
-    given: dict[str, Any] = {"widths": widths, "drift": drift, "architecture": architecture, "trust": trust}
-    return examine(model, data, transforms, step=step, **given, **settings).audit
+    given: dict[str, Any] = {"widths": widths, "drift": drift, "kind": kind, "architecture": architecture}
+    return examine(model, data, transforms, trust=trust, step=step, **given, **settings).audit
 
 
 def examine(
@@ -82,6 +85,7 @@ def examine(
     *,
     widths: Mapping[str, float] | None = None,
     drift: Mapping[str, Any] | None = None,
+    kind: str | None = None,
     architecture: str | None = None,
     trust: bool = False,
     step: Step = lambda what, done, total: None,
@@ -91,9 +95,9 @@ def examine(
     began = time.perf_counter()
     config = AuditConfig.of(**settings)
     check_method(config.saliency)
-    inputs = read_inputs(data, config.part).sample(config.images or None, config.seed)
+    inputs = read_inputs(data, config.part, kind).sample(config.images or None, config.seed)
     others = {
-        key: read_inputs(other).sample(config.drift_images, config.seed)
+        key: read_inputs(other, kind=kind).sample(config.drift_images, config.seed)
         for key, other in (drift or {}).items()
     }
     name = str(model) if isinstance(model, str | Path) else getattr(model, "__name__", type(model).__name__)

@@ -14,6 +14,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
+from augury.data.unlabelled import Unlabelled, load_inputs
 
 PARTS = ("test", "train")
 
@@ -48,10 +49,15 @@ class Inputs:
         )
 
 
-def read_inputs(data: Any, part: str = "test") -> Inputs:
-    """Return the inputs of any source."""
+def read_inputs(data: Any, part: str = "test", kind: str | None = None) -> Inputs:
+    """Return the inputs of any source, with labels or without."""
     choose("part", part, PARTS)
-    inputs = _unlabelled(data) if isinstance(data, Tensor) else _labelled(data, part)
+    found = data if isinstance(data, Dataset | Unlabelled) else load_inputs(data, kind=kind)
+    if isinstance(found, Dataset):
+        inputs = _labelled(found, part)
+    else:
+        same = isinstance(data, Tensor) and data.is_floating_point() and data.shape == found.x.shape
+        inputs = Inputs(data if same else found.x, None, (), found.kind, False, 1, found.source)
     if len(inputs.x) < 2:
         raise InputError(
             f"an audit needs at least two inputs, for a standard error and the spread of the logits; "
@@ -60,25 +66,7 @@ def read_inputs(data: Any, part: str = "test") -> Inputs:
     return inputs
 
 
-def _unlabelled(x: Tensor) -> Inputs:
-    if x.ndim < 2 or not x.is_floating_point():
-        raise InputError(
-            f"inputs must be floats [N, ...]; got {x.dtype} of shape {list(x.shape)}. Scale pixels to [0, 1] first."
-        )
-    if not bool(torch.isfinite(x).all()):
-        raise InputError("inputs must be finite; some are NaN or infinite. Remove or repair them.")
-    three = "points" if x.shape[-1] == 3 else "signal"
-    kind = {4: "image", 3: three, 2: "coordinates" if x.shape[-1] == 2 else "features"}.get(
-        x.ndim, "features"
-    )
-    return Inputs(x, None, (), kind, False, 1, "a tensor of inputs")
-
-
-def _labelled(data: Any, part: str) -> Inputs:
-    if not isinstance(data, Dataset):
-        from augury.data.load import load  # readers for every format: only where the data are not read yet
-
-        data = load(data)
+def _labelled(data: Dataset, part: str) -> Inputs:
     x, y = (data.x_test, data.y_test) if part == "test" and len(data.x_test) else (data.x_train, data.y_train)
     regression = data.task == "regression"
     labels = None if regression else y

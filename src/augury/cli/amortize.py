@@ -71,6 +71,7 @@ def amortize(
     variant: o.Variant = None,
     subset: o.Subset = None,
     size: o.Size = None,
+    kind: o.Kind = None,
     skip_bad: o.SkipBad = None,
     epochs: Annotated[int | None, o.epochs(f"{AmortizeConfig.epochs}")] = None,
     batch: Annotated[int | None, o.batch(AmortizeConfig.batch)] = None,

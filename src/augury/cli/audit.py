@@ -10,7 +10,16 @@ from rich.table import Table
 
 from augury.auditing.verdict import FIGURES, beyond_limits
 from augury.cli import options as o
-from augury.cli.console import interruptible, leave_report, note, out, print_json, step_bar, table
+from augury.cli.console import (
+    interruptible,
+    leave_report,
+    note,
+    out,
+    print_json,
+    read_data,
+    step_bar,
+    table,
+)
 from augury.cli.settings import pairs, widths
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError, choose
@@ -122,6 +131,10 @@ def audit(
     architecture: Architecture = None,
     trust: Trust = False,
     part: Part = None,
+    size: o.Size = None,
+    task: o.Task = None,
+    kind: o.Kind = None,
+    skip_bad: o.SkipBad = None,
     images: Annotated[int | None, o.images("inputs", "all")] = None,
     levels: Levels = None,
     saliency: Saliency = None,
@@ -137,6 +150,7 @@ def audit(
     """Check the settings, call `augury.audit`, and show what it returns."""
     settings = o.given(locals(), ("part", "images", "levels", "saliency", "corruptions", "seed"))
     AuditConfig.of(**settings)
+    reading = o.given(locals(), ("size", "task", "kind", "skip_bad"))
     if architecture is not None:
         choose("architecture", architecture, NETWORKS)
     if pictures is not None and pictures.suffix != ".png":
@@ -148,11 +162,13 @@ def audit(
     with interruptible():
         from augury.auditing.audit import examine
         from augury.auditing.worst import leave_audit, save_worst
+        from augury.data.unlabelled import load_inputs
 
-        others = {Path(source).stem: source for source in drift or []}
+        found, *others = (read_data(load_inputs, place, quiet, **reading) for place in (data, *(drift or ())))
+        named = {Path(source).stem: other for source, other in zip(drift or (), others, strict=True)}
         with step_bar(quiet) as step:
             settings |= {"architecture": architecture, "trust": trust, "step": step}
-            seen = examine(model, data, group, widths=how_far, drift=others, **settings)
+            seen = examine(model, found, group, widths=how_far, drift=named, **settings)
         if pictures is not None:
             save_worst(pictures, seen.cases)
         leave_audit(folder, seen)

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,12 +56,24 @@ def print_json(values: dict[str, Any]) -> None:
 
 @contextmanager
 def interruptible(advice: str = "") -> Iterator[None]:
-    """Turn Ctrl-C into a message and exit code 130."""
+    """Turn Ctrl-C, SIGTERM and SIGHUP into a message, and into exit code 128 plus the signal's number."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt(number)
+
+    others = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [number for number in others if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, stop)
     try:
         yield
-    except KeyboardInterrupt:
-        note(f"Interrupted. {advice}".strip())
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as came:
+        number = came.args[0] if came.args else signal.SIGINT
+        note(f"Interrupted ({signal.Signals(number).name}). {advice}".strip())
+        raise typer.Exit(128 + number) from None
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def leave_report(folder: Path) -> Path:
@@ -81,7 +94,7 @@ def leave_report(folder: Path) -> Path:
 
 
 def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: Any) -> Any:
-    """Read data with a spinner; say which files were skipped, and which options had no effect."""
+    """Read data with a spinner; say what was read, which files were skipped, and which options had no effect."""
     if quiet:
         return reader(source, **reading)
     with err.status(f"reading {source}") as status:
@@ -90,6 +103,7 @@ def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: A
             status.update(f"{what} {done}/{total}" if total else what)
 
         data = reader(source, progress=show, **reading)
+    note(f"Read {data.source}: {data.describe()}", style="default")
     if data.skipped:
         note(f"skipped {plural(len(data.skipped), 'file')} that cannot be read, such as {data.skipped[0]}")
     fraction = reading.get("test_fraction")
@@ -171,7 +185,14 @@ def widths_table(widths: Mapping[str, Width]) -> Table:
     return made
 
 
-class LiveBar(Progress):
+class Notes(Progress):
+    """Prints what the user should know."""
+
+    def note(self, text: str) -> None:
+        note(text)
+
+
+class LiveBar(Notes):
     """Draws a bar for each stage of a run and, below it, the latest loss, evidence and widths."""
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
@@ -203,20 +224,26 @@ class LiveBar(Progress):
             parts.insert(1, f"log evidence {row['log_evidence']:.1f}")
         self.below.plain = "  ".join(parts)
 
-    def stage(self, what: str) -> None:
+    def stage(self, what: str, done: int = 0, total: int = 0) -> None:
+        if self.bar.tasks[-1].description != what:
+            self._end_stage()
+            self.bar.add_task(what, total=None, at="")
+        self.bar.update(self.bar.tasks[-1].id, completed=done, total=total or None)
+
+    def _end_stage(self) -> None:
         for task in self.bar.tasks[1:]:
             self.bar.update(task.id, total=1, completed=1)
-        self.bar.add_task(what, total=None, at="")
 
     def stop(self) -> None:
-        for task in self.bar.tasks[1:]:
-            self.bar.update(task.id, total=1, completed=1)
+        self._end_stage()
         self.live.stop()
+        if not err.is_terminal:  # where the last frame has no end of line
+            err.line()
 
 
 def live_bar(quiet: bool) -> tuple[Progress, ...]:
-    """Return the callbacks that draw a bar; none for --quiet."""
-    return () if quiet else (LiveBar(),)
+    """Return the callback that draws a bar; for --quiet one that only prints what must be known."""
+    return (Notes() if quiet else LiveBar(),)
 
 
 @contextmanager

@@ -66,6 +66,9 @@ def doctor(
     data: o.DataIfAny = None,
     plant: Plant = None,
     size: o.Size = None,
+    task: o.Task = None,
+    kind: o.Kind = None,
+    skip_bad: o.SkipBad = None,
     images: Annotated[int, o.images("training examples", f"{IMAGES}")] = IMAGES,
     model: o.Model = None,
     method: o.Method = None,
@@ -81,6 +84,7 @@ def doctor(
 ) -> None:
     """Check the settings, plant and recover, and show the result."""
     settings: dict[str, Any] = QUICK | o.given(locals(), ("model", "samples", "epochs", "seed"))
+    reading = o.given(locals(), ("size", "task", "kind", "skip_bad"))
     if model is not None:
         choose("model", model, NETWORKS)
     if method is not None:
@@ -97,7 +101,7 @@ def doctor(
             from augury.data.load import load
             from augury.methods.doctor import recover
 
-            found = read_data(load, data, quiet, **o.given({"size": size}, ("size",)))
+            found = read_data(load, data, quiet, **reading)
             recovery = recover(
                 found,
                 plant,

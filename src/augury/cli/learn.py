@@ -15,6 +15,7 @@ from augury.cli.console import (
     leave_report,
     live_bar,
     note,
+    number,
     out,
     plural,
     print_json,
@@ -61,7 +62,7 @@ Generators = Annotated[
     o.option(
         "--generators -g",
         "Transformations to learn: affine, rotation, translation, scale, color, flip_x, C4, ...; separated "
-        "by commas. Default: all six affine generators on images.",
+        "by commas. Default: all six affine generators on images, and flip_x if they are in colour.",
         o.METHOD,
         complete=WORDS["image"],
     ),
@@ -105,6 +106,14 @@ Baseline = Annotated[
     bool | None,
     o.option("--baseline/--no-baseline", "Also train the plain network, to compare. Default: yes."),
 ]
+Seeds = Annotated[
+    int,
+    o.option(
+        "--seeds",
+        "Train so many times with consecutive seeds, and combine what they say of each width.",
+        o.METHOD,
+    ),
+]
 Tensorboard = Annotated[
     Path | None, o.option("--tensorboard", "Write curves for TensorBoard to this folder.")
 ]
@@ -142,6 +151,7 @@ def learn(
     epochs: Annotated[int | None, o.epochs(f"{LearnConfig.epochs}, or the method's own")] = None,
     batch: Annotated[int | None, o.batch(LearnConfig.batch)] = None,
     seed: o.Seed = None,
+    seeds: Seeds = 1,
     device: o.Device = None,
     set_: o.Set = None,
     run: o.Run = None,
@@ -186,19 +196,24 @@ def learn(
     if print_config:
         print(request.as_toml(), end="")
         return
-    folder = _folder(request, overwrite=overwrite, resume=resume)
+    folder = _folder(request, overwrite=overwrite, resume=resume, several=seeds > 1)
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         if dry_run:
             _forecast(request, folder, as_json=json, quiet=quiet)
+        elif seeds > 1:
+            _learn_seeds(
+                request, folder, seeds, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet
+            )
         else:
             _learn(request, folder, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet)
 
 
-def _folder(request: LearnRequest, *, overwrite: bool, resume: bool) -> Path:
-    """Return the run's folder: the one that was named, or a new one."""
+def _folder(request: LearnRequest, *, overwrite: bool, resume: bool, several: bool) -> Path:
+    """Return the run's folder: the one that was named, or a new one; several runs have theirs inside it."""
     folder = request.folder("run")
     if folder is not None:
-        check_run(folder, overwrite=overwrite, resume=resume)
+        if not several:
+            check_run(folder, overwrite=overwrite, resume=resume)
         return folder
     if resume:
         raise InputError("--resume must know which run to continue. Name its folder: --run runs/NAME.")
@@ -239,6 +254,38 @@ def _learn(
     out.print(summary([found, plain] if plain else [found]))
     if not quiet:
         say(f"The run is in {folder}, its report in {report}")
+
+
+def _learn_seeds(
+    request: LearnRequest,
+    folder: Path,
+    seeds: int,
+    *,
+    overwrite: bool,
+    resume: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from augury.methods.seeds import learn_seeds
+
+    data, settings = _read(request, quiet)
+    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
+    options = {**again, **settings, "method": request.method, "callbacks": live_bar(quiet)}
+    trained = learn_seeds(data, seeds, run=folder, **options)
+    runs = [learned.invariance for learned in trained.runs]
+    if as_json:
+        widths = {name: width.to_json() for name, width in trained.widths.items()}
+        print_json({"widths": widths, "runs": [run.to_json() for run in runs]})
+        return
+    rows = [
+        [Path(run.run or "").name, *(number(w.value, w.unit) for w in run.widths.values())] for run in runs
+    ]
+    out.print(table("Each training", ["run", *trained.widths], rows))
+    out.print(Group(widths_table(trained.widths), _scores(runs)))
+    if not quiet:
+        say(
+            f"The runs are in {folder}, each with its report; intervals include the spread over {seeds} trainings."
+        )
 
 
 COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")

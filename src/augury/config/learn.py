@@ -43,7 +43,7 @@ _PAPER_B = {
 """Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
 run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
 
-_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3}
+_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3, "standardise": True}
 """Adam with one cycle of the learning rate and a clipped gradient, for digits and photographs alike. With a constant or
 falling rate from the start, networks fit what narrow orbits leave before the widths have grown."""
 
@@ -76,9 +76,9 @@ EVALUATIONS, EVALUATED = 8, 250
 """Default for a run with a folder: how often the test set is scored on the way, and on how many of its inputs."""
 
 SHARED = (
-    "model", "weights", "freeze", "generators", "epochs", "batch", "optimizer", "rate", "rate_end", "warm_up",
-    "weight_decay", "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every", "evidence_images",
-    "structure", "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
+    "model", "weights", "freeze", "generators", "epochs", "batch", "standardise", "optimizer", "rate", "rate_end",
+    "warm_up", "weight_decay", "device", "seed", "burn_in", "evidence_below", "evidence", "evidence_every",
+    "evidence_images", "structure", "output", "positions", "prior", "delta", "delta_rate", "delta_steps", "batchnorm",
     "evaluate_every", "evaluate_images",
 )  # fmt: skip
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
@@ -120,13 +120,13 @@ class EvidenceConfig(Record):
     """Learning rate of log delta and log sigma^2, Adam; paper A takes 0.05. 0: solved for their maximum."""
     delta_steps: int = 10
     """Adam's steps on them at every step up the evidence; 0 holds them as they are."""
-    evidence_images: int = 500
+    evidence_images: int = 300
     """Most data behind the factors of one step up the evidence; a sample is scaled up."""
     eta_rate: float = 0.1
     """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
     eta_steps: int = 8
     """Mini-batch steps on the widths that share the same factors."""
-    eta_images: int = 64
+    eta_images: int = 40
     """Data in each of these steps."""
     batchnorm: str = "refuse"
     """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
@@ -173,7 +173,8 @@ class LearnConfig(EvidenceConfig):
     """Parameters that stay as they are and are not part of the evidence: the beginnings of their names, separated by
     commas, or "trunk" for all but the last layer."""
     generators: tuple[str, ...] | None = None
-    """Which transformations may act; None for what suits the data: all six affine on images (paper A)."""
+    """Which transformations may act; None for what suits the data: all six affine on images
+    (paper A), and the mirror on colour images."""
     widths: Mapping[str, float] = field(default_factory=dict)
     """Widths at the start in their units; zero for those not named, as in paper A. `augmented` keeps them."""
     slight: Mapping[str, float] = field(default_factory=dict)
@@ -191,6 +192,8 @@ class LearnConfig(EvidenceConfig):
     """Steps on the weights, if `epochs` is 0."""
     batch: int = 100
     """Inputs in a mini-batch."""
+    standardise: bool = False
+    """Whether networks that are chosen by name begin by standardising each channel of images and signals."""
     optimizer: str = "adam"
     """For the weights: "adam" (paper A on MNIST) or "sgd" with momentum 0.9 (paper A on CIFAR-10)."""
     rate: float = 0.005

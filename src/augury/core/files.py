@@ -1,6 +1,7 @@
 """Atomic file writes, and the type of a progress callback."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,11 @@ def written_whole(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_part(name: str) -> bool:
+    """Say whether a file is what `written_whole` leaves when it is killed."""
+    return re.fullmatch(r"\..+\.\d+\.part", name) is not None
 
 
 def check_writable(folder: Path) -> None:

@@ -80,7 +80,7 @@ class Factor:
         values = torch.nn.functional.pad(k.double(), (0, d - m))
         if U is None:
             return cls(values, None)
-        return cls(values, rows.mT @ (U * torch.where(k > 0, k.rsqrt(), 0.0)[:, None, :]))
+        return cls(values, rows.mT @ (U * torch.where(k > 0, k.rsqrt(), 0.0).to(U)[:, None, :]))
 
     @property
     def leading(self) -> Float[Tensor, "groups r"]:

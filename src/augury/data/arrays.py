@@ -37,7 +37,9 @@ LABEL_COLUMNS = ("label", "labels", "y", "target", "targets", "class", "fine_lab
 
 def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[Part, str]:
     """Return one part of a data set made of arrays, and the kind of its inputs."""
-    array = as_array(x)
+    array, labels = as_array(x), as_array(y)
+    if not (array.ndim and labels.ndim):
+        raise InputError(f"inputs and labels must be arrays of examples; got {x!r:.30} and {y!r:.30}.")
     kind = infer_kind(array, kind or options.kind)
     inputs, layout = to_inputs(array, kind), moved(array, kind)[1]
     if options.size is not None:
@@ -48,7 +50,7 @@ def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[
                 f"size is for images; got size={options.size} for data of kind '{kind}'. Leave it out."
             )
         inputs, layout = resized(inputs, options.size), "; ".join(filter(None, (layout, "resized")))
-    return Part(inputs, as_array(y), layout=layout, scaling=scaling(array, kind)), kind
+    return Part(inputs, labels, layout=layout, scaling=scaling(array, kind)), kind
 
 
 def read_arrays(
@@ -113,6 +115,10 @@ def open_npz(path: Path) -> dict[str, np.ndarray]:
         TypeError,
         zipfile.BadZipFile,
         zlib.error,
+        NotImplementedError,
+        RuntimeError,
+        MemoryError,
+        SyntaxError,
     ) as error:
         raise InputError(
             f"{path} must be a whole .npz file of plain arrays; it cannot be read: {error}. "

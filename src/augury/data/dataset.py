@@ -101,21 +101,13 @@ class Dataset:
             Such as "48 + 12 images, 3 x 32 x 32 (6 sizes, cropped), 2 classes: cat, dog; scaled to 0..1".
         """
         count = f"{len(self.x_train)} + {len(self.x_test)}" if len(self.x_test) else str(len(self.x_train))
-        shape = self.input_shape
-        what = {
-            "image": f"images, {' x '.join(map(str, shape))}",
-            "signal": f"signals, {shape[0]} channel{'s' * (shape[0] > 1)} x {shape[-1]} steps",
-            "points": f"point clouds, {shape[0]} x 3",
-            "coordinates": "points in the plane",
-            "features": f"inputs of {' x '.join(map(str, shape))} numbers",
-        }[self.kind]
         if self.task == "classification":
             few = ", ".join(self.class_names[:10]) + (", ..." if self.n_outputs > 10 else "")
             outputs = f"{self.n_outputs} classes: {few}"
         else:
             y = self.to_units(self.y_train)
             outputs = f"{self.n_outputs} target{'s' * (self.n_outputs > 1)} from {y.min():g} to {y.max():g}"
-        line = f"{count} {what}{f' ({self.layout})' if self.layout else ''}, {outputs}"
+        line = f"{count} {inputs_in_words(self.kind, self.input_shape, self.layout)}, {outputs}"
         skipped = f"{len(self.skipped)} files skipped" if self.skipped else ""
         none = "" if len(self.x_test) else "no test set"
         return "; ".join(part for part in (line, self.scaling, none, skipped) if part)
@@ -187,7 +179,19 @@ class Dataset:
     @property
     def log_scale(self) -> float:
         """What to subtract from a log-density per example of standardised targets for one in the user's units."""
-        return sum(math.log(scale) for scale in self.target_scale)
+        return math.fsum(math.log(scale) for scale in self.target_scale)
+
+
+def inputs_in_words(kind: str, shape: tuple[int, ...], layout: str = "") -> str:
+    """Write "images, 3 x 32 x 32 (6 sizes, cropped)"."""
+    what = {
+        "image": f"images, {' x '.join(map(str, shape))}",
+        "signal": f"signals, {shape[0]} channel{'s' * (shape[0] > 1)} x {shape[-1]} steps",
+        "points": f"point clouds, {shape[0]} x 3",
+        "coordinates": "points in the plane",
+        "features": f"inputs of {' x '.join(map(str, shape))} numbers",
+    }[kind]
+    return what + (f" ({layout})" if layout else "")
 
 
 def check_shape(x: Tensor, kind: str, part: str) -> None:

@@ -243,8 +243,13 @@ def find_table(folder: Path) -> Path | None:
 
 
 def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
-    with table.open(newline="", encoding="utf-8-sig") as lines:
-        rows = [row for row in csv.reader(lines) if row]
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as lines:
+            rows = [row for row in csv.reader(lines) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{table} must be a table of text (CSV, UTF-8); it cannot be read: {error}."
+        ) from error
     files: dict[str, Path] = {}
     for path in image_files(folder):
         for key in (path.stem, path.name, path.relative_to(folder).as_posix(), f"{folder.name}/{path.name}"):
@@ -259,6 +264,10 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
         )
     found = []
     for row in rows if rows[0][columns[0]].strip() in files else rows[1:]:
+        if len(row) <= max(columns):
+            raise InputError(
+                f"every line of {table} must hold a file and a label; one is {','.join(row)!r:.60}."
+            )
         name, label = (row[k].strip() for k in columns)
         if name not in files and not opener.skip_bad:
             raise InputError(
@@ -267,6 +276,8 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
         path = files.get(name, folder / name)
         header = opener.read(path, read_header)
         found += [] if header is None else [Found(path, label, header)]
+    if not found:
+        raise InputError(f"{table} must list at least one readable image; it lists none.")
     return found
 
 

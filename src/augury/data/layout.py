@@ -38,6 +38,9 @@ def as_array(values: Any) -> np.ndarray:
         array = _of_objects(array)
     if array.dtype.kind == "T":  # numpy's text of any length
         array = array.astype(np.str_)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # long doubles, which torch has not
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = array.astype(np.float64)
     if array.dtype.kind not in "biufUS":
         raise InputError(
             f"arrays must hold numbers (or text labels); got dtype {array.dtype}. Nothing is unpickled."
@@ -117,7 +120,8 @@ def to_inputs(x: np.ndarray, kind: str) -> Tensor:
     """Return inputs as a float32 tensor in the layout of their kind."""
     if x.dtype.kind not in "biuf":
         raise InputError(f"inputs must be numbers; got dtype {x.dtype}.")
-    values = np.array(x, dtype=np.float32, order="C")
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: infinite, and refused as such
+        values = np.array(x, dtype=np.float32, order="C")
     if kind == "image" and (divisor := _divisor(x)):
         values /= divisor
     return torch.from_numpy(np.ascontiguousarray(moved(values, kind)[0]))

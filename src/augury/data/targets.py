@@ -104,7 +104,8 @@ def _one_hot(y: np.ndarray) -> bool:
 
 def _whole(y: np.ndarray) -> np.ndarray:
     """Return float labels as integers, or raise."""
-    bad = np.flatnonzero(~np.isfinite(y) | (y != np.round(y)))
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        bad = np.flatnonzero(~np.isfinite(y) | (y != np.round(y)) | (np.abs(y) > 2**53))
     if len(bad):
         raise InputError(
             f"class labels must be integers; got {y.dtype}, with {y[bad[0]]:g} at position {bad[0]}. "
@@ -127,7 +128,7 @@ def class_labels(y: np.ndarray) -> np.ndarray:
             f"From one-hot rows take the argmax; for real targets, say task='regression'."
         )
     if y.dtype.kind == "S":
-        return np.char.decode(y, "utf-8")
+        return np.char.decode(y, "utf-8", "replace")
     return _whole(y) if y.dtype.kind == "f" else y if y.dtype.kind == "U" else y.astype(np.int64)
 
 
@@ -161,4 +162,7 @@ def regression_targets(y: np.ndarray) -> np.ndarray:
     """Return targets as float32 [N, D]."""
     if y.dtype.kind not in "biuf":
         raise InputError(f"regression targets must be numbers; got dtype {y.dtype}.")
-    return np.array(y, dtype=np.float32).reshape(len(y), -1) if y.size else np.zeros((len(y), 1), np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: infinite, and refused as such
+        return (
+            np.array(y, dtype=np.float32).reshape(len(y), -1) if y.size else np.zeros((len(y), 1), np.float32)
+        )

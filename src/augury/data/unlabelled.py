@@ -18,7 +18,7 @@ from torch import Tensor
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.arrays import NAMES, open_npz, part_of
-from augury.data.dataset import Dataset, check_finite, check_shape
+from augury.data.dataset import Dataset, check_finite, check_shape, inputs_in_words
 from augury.data.folder import find_parts, find_table, read_unlabelled, subfolders
 from augury.data.load import checked_size, load
 from augury.data.named import NAMED
@@ -37,6 +37,16 @@ class Unlabelled:
     source: str
     skipped: tuple[str, ...] = ()
     """Files that could not be read and were skipped."""
+    layout: str = ""
+    """As in `Dataset`."""
+    scaling: str = ""
+    """As in `Dataset`."""
+
+    def describe(self) -> str:
+        """Return one line that says what was read."""
+        words = f"{len(self.x)} {inputs_in_words(self.kind, tuple(self.x.shape[1:]), self.layout)}"
+        skipped = f"{len(self.skipped)} files skipped" if self.skipped else ""
+        return "; ".join(part for part in (words, self.scaling, "no labels", skipped) if part)
 
 
 def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
@@ -69,7 +79,7 @@ def load_images(
     else:
         found = load_inputs(source, variant=variant, seed=seed, **options)
         x = found.x_train if isinstance(found, Dataset) else found.x
-        images = Unlabelled(x, found.kind, found.source, found.skipped)
+        images = Unlabelled(x, found.kind, found.source, found.skipped, found.layout, found.scaling)
     N = len(images.x)
     if images.kind != "image":
         raise InputError(
@@ -109,10 +119,10 @@ def _array(x: Any, options: Options, source: str) -> Unlabelled:
     part, kind = part_of(x, np.zeros(0), options)
     check_shape(part.x, kind, "data")
     check_finite(part.x, "data", "inputs")
-    return Unlabelled(part.x, kind, source)
+    return Unlabelled(part.x, kind, source, (), part.layout, part.scaling)
 
 
 def _folder(folder: Path, options: Options) -> Unlabelled:
     part = read_unlabelled(folder, options)
     check_shape(part.x, "image", "data")
-    return Unlabelled(part.x, "image", f"folder {folder}", part.skipped)
+    return Unlabelled(part.x, "image", f"folder {folder}", part.skipped, part.layout, part.scaling)

@@ -36,7 +36,7 @@ from augury.evidence.ascent import Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
 from augury.evidence.laplace import Fit
 from augury.evidence.likelihoods import Gaussian
-from augury.evidence.posterior import NaturalAscent, OutputPosterior
+from augury.evidence.posterior import NaturalAscent, OutputPosterior, cholesky
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
@@ -44,8 +44,9 @@ VIEWS, FEWEST = (
     32,
     8,
 )  # views per input for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED = 200  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
-SHALLOW, DEEP, KERNEL = 1000, 1000, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
+SHALLOW, DEEP, KERNEL = 1000, 400, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+WHOLE = 5000  # most data behind the evidence that is reported
 STEPS = 10  # natural-gradient steps at one width, at most
 ENOUGH = 0.02  # nats: natural-gradient steps that would gain less are not taken
 
@@ -85,6 +86,10 @@ class Refit(ABC):
 
     def settle(self) -> None:  # noqa: B027
         """Refit once more, to all data and with the model's own way of drawing views."""
+
+    def total(self, log_p: float) -> float | None:
+        """Return the evidence of all data at the current widths, given the last knot's; None if not known."""
+        return log_p if len(self.x) == len(self.all_x) else None
 
     def state(self) -> Any:
         """Return a copy of everything that `knot` moves."""
@@ -176,6 +181,16 @@ class LaplaceRefit(Refit):
         finally:
             laplace.output = output
         return Knot(log_p, noise, None if self.shallow else terms, self.N)
+
+    def total(self, log_p: float) -> float:
+        if len(self.x) == len(self.all_x):
+            return log_p
+        few = self.x, self.y, self.share
+        self.x, self.y = self.all_x[:WHOLE], self.all_y[:WHOLE]
+        self.share = len(self.x) / self.N
+        log_p = self.knot().log_p
+        self.x, self.y, self.share = few
+        return log_p
 
     def _rows(self, S: int) -> int:
         return max(1, rows_per_pass(self.model.net, self.x[:1]) // S)
@@ -276,6 +291,9 @@ class NtkRefit(Refit):
             bound, terms = self.evidence.bound.at_best(self.x, self.y, self.N, self.seed, self.views)
         return Knot(bound, torch.zeros_like(terms), terms, self.N)
 
+    def total(self, log_p: float) -> float:
+        return log_p  # scaled up already
+
 
 def _joint(layer: nn.Linear) -> Float[Tensor, "C F"]:
     """Return weight and bias side by side, without a graph."""
@@ -340,7 +358,7 @@ def logistic(
 
     In coordinates W = V R^-1 with R^T R = phi^T phi / 4 + pull, an upper bound on the curvature: well conditioned.
     """
-    R = torch.linalg.cholesky(phi.mT @ phi / 4 + torch.diag(pull), upper=True)
+    R = cholesky((phi.mT @ phi / 4 + torch.diag(pull))[None])[0].mT
     V = (W @ R.mT).requires_grad_()
     Z = torch.linalg.solve_triangular(R, phi, upper=True, left=False)
 

@@ -199,8 +199,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
 class InvariantRegressor(RegressorMixin, InvariantEstimator):
     """A regressor that learns which transformations do not change the targets, and is invariant to them.
 
-    Targets are not rescaled: scale them to about 1. After `fit`: `widths_`, `invariance_`, `model_`,
-    `metrics_`, `n_features_in_`.
+    Targets are standardised inside; predictions and evidence are in their own units. After `fit`: `widths_`,
+    `invariance_`, `model_`, `metrics_`, `n_features_in_`.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
     seconds = epochs * (steps of an epoch) * step + climbs * climb + end + scores
 
-A training step and an evidence step (a climb) are timed on the real network and data. The end (an interval for each of
-K widths by two gradients of the evidence, and the evidence of all N data) counts as 2 K + N / images evidence steps.
+A training step, an evidence step (a climb) and the evidence at one width (a knot) are timed on the real network and
+data. The end is the usual number of knots for each of K widths, and the evidence of all N data: N / images climbs.
 """
 
 import sys
@@ -17,12 +17,16 @@ import torch
 from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
-from augury.methods.lila import WithEvidence
+from augury.evidence.ascent import AnyEvidence
+from augury.evidence.elbo import Elbo
+from augury.methods.invariant_weights import InvariantWeights
+from augury.methods.lila import Lila, WithEvidence
 from augury.methods.prepare import Prepared, prepare
+from augury.methods.widths import refit_of, usual_knots
 from augury.records.results import Record
 from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.evaluate import outputs_of
-from augury.training.learner import LOG_EVIDENCE
+from augury.training.learner import LOG_EVIDENCE, Learner
 from augury.transforms.base import Transform
 
 STEPS = 5
@@ -39,6 +43,8 @@ class Costs(Record):
     """One training step."""
     climb: float
     """An evidence step; 0 for a method without."""
+    knot: float
+    """The evidence at one width, as intervals need it; 0 for a method without."""
     widths: int
     """Widths that get an interval; 0 for a method without."""
     score: float
@@ -116,7 +122,7 @@ def forecast(
 
 def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
     """Time a few steps, an evidence step, and a few test inputs; this changes the learner."""
-    config, data, learner = ready.config, ready.data, ready.learner
+    config, data, learner = ready.config, ready.data.standardised(), ready.learner
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     rng = streams(config.seed)["views"]
     for module in learner.modules().values():
@@ -136,8 +142,20 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> 
     if len(some):
         outputs_of(learner.model, some)
     score = (clock() - started) / max(1, len(some))
-    widths = 0 if own is None or not climb else len(own.specs)
-    return Costs(median(times[1:]) * min(config.batch, batches.N), climb, widths, score)
+    evidence = _of_intervals(learner)
+    started = clock()
+    if evidence is not None:
+        refit_of(evidence, batches, rng).knot()
+    knot = clock() - started if evidence is not None else 0.0
+    widths = 0 if own is None or not knot else len(own.specs)
+    return Costs(median(times[1:]) * min(config.batch, batches.N), climb, knot, widths, score)
+
+
+def _of_intervals(learner: Learner) -> Elbo | AnyEvidence | None:
+    """Return the evidence whose profiles the method ends with, if it does."""
+    if isinstance(learner, Lila):
+        return learner.evidence
+    return learner.bound if isinstance(learner, InvariantWeights) and learner.widths else None
 
 
 def _endless(batches: Batches, rng: torch.Generator) -> Any:
@@ -156,7 +174,9 @@ def climbs_of(config: LearnConfig) -> int:
 def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
     """Return about how long a run takes."""
     training = config.epochs * (N / min(config.batch, N)) * costs.step
-    end = costs.climb * (2 * costs.widths + N / min(config.evidence_images, N))
+    end = costs.knot * costs.widths * usual_knots(costs.widths) + costs.climb * N / min(
+        config.evidence_images, N
+    )
     scored = 2 * M  # after the last epoch, and of the one that is kept
     if config.evaluate_every:
         scored += (config.epochs // config.evaluate_every) * min(M, config.evaluate_images or M)

@@ -176,7 +176,7 @@ class InvariantWeights(Learner):
             return Findings(widths_of(self.transform, "undecided"))
         found = Findings(widths_of(self.transform, "given"))
         if self.widths is not None:
-            found = intervals(self.bound, batches, rng, self.config.slight)
+            found = intervals(self.bound, batches, rng, self.config.slight, self.tell)
         if self.natural is not None:
             self._fit(batches, self.model.samples_eval, FINAL_STEPS, rng)
         return (

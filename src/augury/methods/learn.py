@@ -14,12 +14,13 @@ from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.methods.prepare import CUSTOM, Prepared, prepare
+from augury.models.units import in_units
 from augury.records.results import Invariance
 from augury.report.page import write_report
 from augury.training.exhibit import write_beside, write_exhibits
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, together
-from augury.training.run_folder import BASELINE, RunFolder, open_run
+from augury.training.run_folder import BASELINE, RunFolder, locked, open_run
 from augury.training.saved_model import describe_learned, save_model
 from augury.transforms.base import Transform
 
@@ -31,7 +32,8 @@ class Learned:
     invariance: Invariance
     """Widths in their units, scores, evidence: plain data."""
     model: nn.Module
-    """The trained model, in evaluation mode: an `OrbitAverage`, or the bare network of method "plain"."""
+    """The trained model, in evaluation mode: an `OrbitAverage`, or the bare network of method "plain". The outputs of
+    a regression are in the units of the targets."""
     metrics: list[dict[str, Any]]
     """A line for each epoch."""
     epoch: int
@@ -68,7 +70,8 @@ def learn(
         A `Dataset`, or anything that `augury.load` reads: a name, a folder, an .npz, arrays, a map-style torch
         data set. Of a `DataLoader` the data set and the batch size are taken.
     model
-        A network's name, or a module of your own (trained in place). Default: inferred from the kind of data.
+        A network's name, or a module of your own (trained in place; of a regression, on standardised targets).
+        Default: inferred from the kind of data.
     method
         A key of `augury.methods.registry.METHODS`.
     transform
@@ -101,12 +104,13 @@ def learn(
     beside = (
         _baseline(ready, untrained, transform) if baseline else None
     )  # refused before training, if at all
-    learned = _train(ready, folder, watcher, **again)
-    if beside is not None:
-        place = None if folder is None else folder / BASELINE
-        plain = _train(beside, place, watcher.for_baseline(), **again)
-        learned = _compared(learned, plain, ready.data, folder)
-    return learned if folder is None else replace(learned, report=write_report(folder))
+    with locked(folder):
+        learned = _train(ready, folder, watcher, **again)
+        if beside is not None:
+            place = None if folder is None else folder / BASELINE
+            plain = _train(beside, place, watcher.for_baseline(), **again)
+            learned = _compared(learned, plain, ready.data, folder)
+        return learned if folder is None else replace(learned, report=write_report(folder))
 
 
 def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: bool, resume: bool) -> Learned:
@@ -115,13 +119,15 @@ def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: b
     folder = None
     if run is not None:
         folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
-    result = fit(learner, dataset, config, folder, watcher)
+    inside = dataset.standardised()
+    result = fit(learner, inside, config, folder, watcher)
+    model = in_units(learner.model, inside.target_mean, inside.target_scale)
     invariance = _invariance(dataset, config, result, folder)
     if folder is not None:
-        save_model(folder.model, learner.model, describe_learned(learner.model, dataset, config))
+        save_model(folder.model, model, describe_learned(model, inside, config))
         folder.write(invariance)
-        write_exhibits(folder.path, learner.model, learner.transform, dataset, result.outputs, result.epoch)
-    return Learned(invariance, learner.model, result.rows, result.epoch, config, learner.transform)
+        write_exhibits(folder.path, model, learner.transform, dataset, result.outputs, result.epoch)
+    return Learned(invariance, model, result.rows, result.epoch, config, learner.transform)
 
 
 def _baseline(ready: Prepared, untrained: str | nn.Module | None, transform: Transform | None) -> Prepared:
@@ -152,6 +158,7 @@ def _asked(data: Dataset, config: LearnConfig) -> dict[str, Any]:
         "test": len(data.x_test),
         "input_shape": list(data.input_shape),
         "fingerprint": f"sha256:{digest.hexdigest()}",
+        **({"targets": "standardised"} if data.task == "regression" else {}),
     }
     return {**config.to_json(), "data": facts}
 

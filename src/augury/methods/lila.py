@@ -86,17 +86,19 @@ class WithEvidence(Learner):
         return {"model": self.model, **likelihood}
 
     def extra_state(self) -> dict[str, Tensor]:
-        """Return the prior precision, if it is learned."""
+        """Return the prior precision, if it is learned, and what `end_epoch` decides by."""
         delta = (
             {"log_delta": self.evidence.log_delta.detach().clone()}
             if isinstance(self.evidence, Evidence)
             else {}
         )
-        return {"climbing": torch.tensor(self.climbing), **delta}
+        total = torch.tensor(self.total, dtype=torch.float64)
+        return {"climbing": torch.tensor(self.climbing), "total": total, **delta}
 
     @torch.no_grad()
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
         self.climbing = bool(state.get("climbing", True))  # version 0.1 climbed from the third epoch on
+        self.total = float(state.get("total", 0.0))
         if isinstance(self.evidence, Evidence):
             self.evidence.log_delta.copy_(state["log_delta"])
 
@@ -134,7 +136,7 @@ class Lila(WithEvidence):
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""
-        return intervals(self.evidence, batches, rng, self.config.slight)
+        return intervals(self.evidence, batches, rng, self.config.slight, self.tell)
 
 
 class LastLayer(Lila):

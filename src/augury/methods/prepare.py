@@ -18,6 +18,7 @@ from augury.methods.registry import build as build_learner
 from augury.models.networks import NETWORKS, that_take
 from augury.models.networks import build as build_net
 from augury.models.own import LogitsOf, check_module, check_output, check_transform, logits_of
+from augury.models.standardised import Standardised
 from augury.training.batches import streams
 from augury.training.learner import Learner
 from augury.transforms.base import Transform
@@ -33,7 +34,7 @@ MODEL_FOR = {
 """Default network for each kind of data; "mlp" if the inputs are too small for it."""
 
 GENERATORS_FOR = {"image": "affine", "signal": "signal", "points": "rotation3d", "coordinates": "rotation"}
-"""Default transformations for each kind of data."""
+"""Default transformations for each kind of data; colour images are photographs, and may be mirrored too."""
 
 CUSTOM = "custom"
 """Name of a user's own network in records."""
@@ -93,6 +94,8 @@ def _net(model: str | nn.Module | None, data: Dataset, config: LearnConfig) -> n
         net = model
     else:
         net = build_net(config.model or "", data.input_shape, data.n_outputs, streams(config.seed)["network"])
+        if config.standardise and data.kind in ("image", "signal"):
+            net = Standardised.by(net, data.x_train)
     if config.weights:
         begin_from(net, config.weights)
     freeze(net, config.freeze, data.x_train[:2])
@@ -120,7 +123,8 @@ def _config(
             "give transform or generators, not both: generators only say which transform to make."
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
-        config = replace(config, generators=(GENERATORS_FOR[data.kind],))
+        colour = data.kind == "image" and data.input_shape[0] == 3
+        config = replace(config, generators=(GENERATORS_FOR[data.kind], *["flip_x"] * colour))
     return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
 

@@ -31,6 +31,7 @@ below that of a guess that never looks at the inputs; if the run's own evidence 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -43,7 +44,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
 from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.learner import Findings, widths_of
+from augury.training.learner import Findings, untold, widths_of
 
 SLIGHT = 0.1
 """eta below which a width counts as none by default: 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
@@ -51,13 +52,15 @@ DROP = 1.92
 """Nats below the best: 1.96^2 / 2."""
 FAR = 20.0
 """Nats below the best at which a scan turns back."""
-SINGLE, SEVERAL = (12, 12), (6, 4)
+SINGLE, SEVERAL = (12, 12), (5, 2)
 """Widths of a scan and further ones at its best and at the ends of the interval, at most; for one width, or several."""
 NEAR = 0.3
 """Largest move of a width, as eta, to where the evidence is best, if the layers below the output are held: farther away
 it is the evidence of a network that was trained for other widths."""
 FINE = 40
 """Points of the interpolation between two of them."""
+Tell = Callable[[int, int], None]
+"""Called with how much is done, and the total."""
 REFITS: dict[type, Callable[..., Refit]] = {Elbo: ElboRefit, Evidence: LaplaceRefit, NtkEvidence: NtkRefit}
 """How the evidence of each kind is refitted."""
 
@@ -138,12 +141,14 @@ def profiled(
 ) -> Profile:
     """Evaluate the evidence along a width: a scan both ways from here, then at its best and at the ends of its set.
 
-    The scan includes `limit`. A width whose whole interval is below it has its verdict and is not refined.
+    The scan includes `limit`. A width whose whole interval is below it has its verdict and is not refined; of several
+    widths, one that is below it is scanned from there up.
     """
     top = upper if math.isfinite(upper) else max(1.0, 2 * here)
     rungs = sorted({*(top * (j / cost[0]) ** 1.5 for j in range(cost[0] + 1)), min(limit, top)})
     found = Profile({here: knot(here)}, upper)
-    up = [eta for eta in rungs if eta > here + 0.02 * top or here < eta in (top, limit)]
+    first = min(limit, top) if here < limit and cost != SINGLE else 0.0
+    up = [eta for eta in rungs if eta > max(here + 0.02 * top, 0.999 * first) or here < eta in (top, limit)]
     down = [eta for eta in reversed(rungs) if eta < here - 0.02 * top or here > eta in (0.0, limit)]
     for way in (up, down):
         for eta in way:
@@ -162,37 +167,43 @@ def profiled(
     return found
 
 
-def intervals(
-    evidence: Elbo | AnyEvidence, batches: Batches, rng: torch.Generator, slight: Mapping[str, float]
-) -> Findings:
-    """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
+def refit_of(evidence: Elbo | AnyEvidence, batches: Batches, rng: torch.Generator) -> Refit:
     shuffled = list(batches(rng))
     x, y = torch.cat([x for x, _ in shuffled]), torch.cat([y for _, y in shuffled])
     seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
-    refit = REFITS[type(evidence)](evidence, x, y, seed)
-    ntk = isinstance(evidence, NtkEvidence)
-    if ntk and (bound := refit.knot().log_p) <= guess(
-        batches.y
-    ):  # its profile is long and would decide nothing
+    return REFITS[type(evidence)](evidence, x, y, seed)
+
+
+def intervals(
+    evidence: Elbo | AnyEvidence,
+    batches: Batches,
+    rng: torch.Generator,
+    slight: Mapping[str, float],
+    tell: Tell = untold,
+) -> Findings:
+    """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
+    refit = refit_of(evidence, batches, rng)
+    if isinstance(evidence, NtkEvidence) and (bound := refit.knot().log_p) <= guess(batches.y):
+        # The profile of so loose a bound takes long and decides nothing.
         widths = widths_of(refit.model.transform, "undecided")
         return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
-    found = supported(refit, slight)
-    if len(refit.x) < batches.N and not ntk:
+    found = supported(refit, slight, tell)
+    if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
     return undecided_below_guess(found, batches.y)
 
 
-def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
+def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) -> Findings:
     """Return every width with interval and verdict, notes on those that moved visibly, and the refitted evidence."""
-    transform, widths, notes, log_p, moved = refit.model.transform, {}, [], None, False
+    transform, widths, notes, log_p, moved = refit.model.transform, {}, [], 0.0, False
     sampling, transform.sampling, start = transform.sampling, "centred", refit.state()
-    known: tuple[Knot, Any] | None = (
-        None  # the knot and the state at the widths as they are: shared by all profiles
-    )
+    known: tuple[Knot, Any] | None = None  # knot and state at the widths as they are: shared by all profiles
     try:
-        for spec in transform.specs:
-            limit = SLIGHT if spec.name not in slight else spec.unit.from_person(slight[spec.name])
-            found, here, eta, known = _profile(refit, spec, limit, known)
+        for k, spec in enumerate(transform.specs):
+            limit = slight_of(spec, slight)
+            found, here, eta, known = _profile(
+                refit, spec, limit, known, partial(_told, tell, k, len(transform.specs))
+            )
             log_p, (low, high) = found.knots[eta].log_p, found.interval()
             widths[spec.name] = width_of(spec, eta, min(low, eta), max(high, eta), limit)
             moved |= eta != here
@@ -202,17 +213,18 @@ def supported(refit: Refit, slight: Mapping[str, float]) -> Findings:
                 ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(better)}
                 note = MOVED if better == eta else TOO_FAR
                 notes.append(note.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **ends))
+        total = refit.total(log_p)
     finally:
         transform.sampling = sampling
     if moved:
         refit.settle()
     else:
         refit.restore(start)
-    return Findings(widths, log_p, notes=tuple(notes))
+    return Findings(widths, total, notes=tuple(notes))
 
 
 def _profile(
-    refit: Refit, spec: WidthSpec, limit: float, known: tuple[Knot, Any] | None
+    refit: Refit, spec: WidthSpec, limit: float, known: tuple[Knot, Any] | None, told: Callable[[int], None]
 ) -> tuple[Profile, float, float, tuple[Knot, Any]]:
     """Return the profile along a width, where it was, where it is now (moved if it was outside), and the knot there."""
     transform, unit = refit.model.transform, spec.unit
@@ -220,6 +232,7 @@ def _profile(
     floor = -math.inf if refit.y.is_floating_point() else guess(refit.all_y[: refit.N])
     states: dict[float, Any] = {} if known is None else {here: known[1]}
 
+    @cache
     def knot(eta: float) -> Knot:
         if known is not None and eta == here:
             return known[0]
@@ -228,8 +241,13 @@ def _profile(
         transform.set_widths({spec.name: unit.to_person(eta)})
         found = refit.knot()
         states[eta] = refit.state()
+        told(len(states))
         return replace(found, log_p=max(found.log_p, floor))
 
+    if (nothing := knot(here)).log_p <= floor:  # no better than a guess: nothing to see elsewhere
+        top = spec.upper if math.isfinite(spec.upper) else here + 1.0
+        found = Profile({0.0: nothing, here: nothing, top: nothing}, spec.upper)
+        return found, here, here, (nothing, states.get(here, known and known[1]))
     found = profiled(knot, here, spec.upper, limit, SINGLE if len(transform.specs) == 1 else SEVERAL)
     low, high = found.interval()
     reachable = not refit.held or abs(found.best - here) <= NEAR
@@ -237,6 +255,21 @@ def _profile(
     refit.restore(states[eta])
     transform.set_widths({spec.name: unit.to_person(eta)})
     return found, here, eta, (found.knots[eta], states[eta])
+
+
+def slight_of(spec: WidthSpec, slight: Mapping[str, float]) -> float:
+    """Return the eta below which a width counts as none."""
+    return spec.unit.from_person(slight[spec.name]) if spec.name in slight else SLIGHT
+
+
+def _told(tell: Tell, k: int, K: int, knots: int) -> None:
+    """Say how far the scan along the k-th of K widths is, in knots, if all take the usual number."""
+    tell(k * usual_knots(K) + min(knots, usual_knots(K)), K * usual_knots(K))
+
+
+def usual_knots(K: int) -> int:
+    """Return about how many knots each of K widths takes."""
+    return 14 if K == 1 else 8
 
 
 TOO_FAR = (
@@ -257,9 +290,9 @@ def width_of(spec: WidthSpec, eta: float, low: float, high: float, limit: float 
 
 
 NOTE = (
-    "The trained network has {value:.2f} nats of evidence per input, a guess that never looks at them {guess:.2f}: so "
-    "few data, or data so hard for this network, say nothing of invariances. No width is decided. Take more data, a "
-    "network that learns them better, or fewer generators; `augury doctor` tells beforehand whether it can work."
+    "The trained network has no more evidence than a guess that never looks at the inputs ({less:.2f} nats per input "
+    "less): so few data, or data so hard for this network, say nothing of invariances. No width is decided. Take more "
+    "data, a network that learns them better, or fewer generators; `augury doctor` tells beforehand if it can work."
 )
 """Said where the evidence does not beat a guess."""
 LOOSE = (
@@ -285,6 +318,6 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = note.format(value=value / len(y), guess=floor / len(y))
+    note = note.format(value=value / len(y), guess=floor / len(y), less=(floor - value) / len(y))
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))

@@ -70,6 +70,10 @@ class SavedModel(Record):
     """A name for each logit."""
     normalisation: str = ""
     """What is done to raw inputs: "bytes / 255" for images."""
+    target_mean: tuple[float, ...] = ()
+    """Mean of the targets that the network was trained on, standardised; outputs are in units all the same."""
+    target_scale: tuple[float, ...] = ()
+    """Their standard deviation; empty where nothing was standardised."""
     generators: list[str] | None = None
     """What the transformation is made of; None for one of the user's own, or for none."""
     sampling: str = "independent"
@@ -98,6 +102,8 @@ class SavedModel(Record):
         check_shape(self.data_kind, self.input_shape)
         if {"adapted": self.features, "extractor": self.d_h}.get(self.kind) == 0:
             raise InputError("an adapted model needs its number of features, an extractor its d_h.")
+        if {len(self.target_mean), len(self.target_scale)} not in ({0}, {self.n_outputs}):
+            raise InputError("a model has a mean and a scale for each of its outputs, or none.")
 
 
 def check_shape(kind: str, shape: list[int]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 UNITS = {"deg": "°", "px": " px", "%": " %", "factor": "", "": "", "element": ""}
 """Suffix of a number, by unit; any other unit follows after a space."""
 NOTHING = "–"
+FAR = 1e100
+"""Numbers beyond, and those that are not finite, are not drawn: differences of larger ones overflow."""
 Number = int | float
 
 
@@ -71,6 +73,10 @@ def ticks(low: Number, high: Number, most: int = 5) -> list[Number]:
 
 
 def span(values: Sequence[Number]) -> tuple[Number, Number]:
-    """Return the range of numbers, widened if they are all equal."""
+    """Return the range of numbers, widened if they are all equal, or too near for an axis."""
     low, high = min(values), max(values)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    size = max(abs(low), abs(high))
+    if high - low > max(1e-12 * size, 1 / FAR):
+        return low, high
+    room = max(0.5, 1e-9 * size)
+    return low - room, high + room

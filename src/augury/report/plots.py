@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup, escape
 
 from augury.records.results import Width
-from augury.report.numbers import Number, number, span, ticks
+from augury.report.numbers import FAR, Number, number, span, ticks
 
 WIDTH, HEIGHT = 360, 200
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 16, 34
@@ -48,7 +48,8 @@ class Plot:
 
 
 def draw(plot: Plot) -> Markup:
-    lines = [_thinned(line) for line in plot.lines if len(line.x)]
+    lines = [line for line in map(_drawable, plot.lines) if len(line.x)]
+    plot = replace(plot, levels=[(name, y) for name, y in plot.levels if abs(y) <= FAR])
     box = _box(plot, lines)
     parts = [_grid(plot, box), *(_level(name, y, box) for name, y in plot.levels)]
     if plot.at is not None:
@@ -64,11 +65,14 @@ def draw(plot: Plot) -> Markup:
     )  # fmt: skip
 
 
-def _thinned(line: Line) -> Line:
-    n = len(line.x)
-    if n <= MAX_POINTS:
+def _drawable(line: Line) -> Line:
+    """Leave out what cannot be drawn, and most points of a long line."""
+    keep = [k for k, y in enumerate(line.y) if abs(y) + (abs(line.spread[k]) if line.spread else 0) <= FAR]
+    n = len(keep)
+    if n > MAX_POINTS:
+        keep = [keep[i] for i in sorted({round(k * (n - 1) / (MAX_POINTS - 1)) for k in range(MAX_POINTS)})]
+    elif n == len(line.x):
         return line
-    keep = sorted({round(k * (n - 1) / (MAX_POINTS - 1)) for k in range(MAX_POINTS)})
     x, y, spread = ([values[k] for k in keep] if values else [] for values in (line.x, line.y, line.spread))
     return replace(line, x=x, y=y, spread=spread)
 

@@ -1,27 +1,35 @@
-"""Checkpoints: everything that changes during a run, as tensors and plain data.
+"""Checkpoints: everything that changes during a run, as tensors and plain data with a checksum.
 
-    checkpoint/epoch-000012.safetensors
-    checkpoint/state.json               names the file above; moved into place last
+    checkpoint/epoch-000011.safetensors
+    checkpoint/epoch-000012.safetensors               after 12 epochs
+    checkpoint/epoch-000012-step-000003.safetensors   after three steps of the next, where a signal stopped the run
 
-Until the new `state.json` is in place, the old one and its tensors are kept: a kill at any time leaves a complete one.
+A checkpoint is one file, moved into place when it is complete. The last two are kept: a kill at any time leaves one,
+and where the last does not match its checksum a run resumes from the one before.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from augury.core.errors import RunError
-from augury.core.files import write_text, written_whole
+from augury.core.files import written_whole
+from augury.records.record import loads
+from augury.records.saved import CHECKSUM
 from augury.training.learner import Learner
 
-STATE = "state.json"
+STATE, STATE_0_1 = "state", "state.json"
+"""Key of the plain data in a file's metadata; their file in version 0.1, which had no checksums."""
+KEPT = 2
+"""Checkpoints in a folder."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -30,41 +38,78 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
     try:
         with written_whole(path) as temporary:
             save_file(apart, temporary, metadata)
+            _in_order(temporary)
     except (OSError, SafetensorError) as error:
         raise RunError(f"cannot write {path}: {error}. Is the disk full?") from error
 
 
+def _in_order(path: Path) -> None:
+    """Sort the metadata of a file: safetensors writes them in random order, and equal models must be equal files."""
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        if header["__metadata__"] and len(text) <= size:
+            file.seek(8)
+            file.write(text.ljust(size))
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the tensors of a safetensors file and its metadata."""
+    with safe_open(path, framework="pt") as opened:
+        return {name: opened.get_tensor(name) for name in opened.keys()}, opened.metadata() or {}  # noqa: SIM118
+
+
+def digest(text: str, tensors: Mapping[str, Tensor]) -> str:
+    """Return the checksum of a record and of tensors: names, types, shapes and bytes."""
+    found = sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        found.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
+
+
 def save_checkpoint(
-    folder: Path, epoch: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
+    folder: Path, epoch: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], step: int = 0
 ) -> None:
-    """Write a checkpoint and then remove the one before it."""
-    current = folder / f"epoch-{epoch:06d}.safetensors"
-    save_tensors(current, tensors)
-    write_text(
-        folder / STATE,
-        json.dumps({"epoch": epoch, "tensors": current.name, **facts}, indent=1, allow_nan=False),
+    """Write a checkpoint, and remove those before the last two."""
+    text = json.dumps({"epoch": epoch, "step": step, **facts}, allow_nan=False)
+    name = f"epoch-{epoch:06d}" + (f"-step-{step:06d}" if step else "")
+    save_tensors(folder / f"{name}.safetensors", tensors, {STATE: text, CHECKSUM: digest(text, tensors)})
+    for old in checkpoints(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+    (folder / STATE_0_1).unlink(missing_ok=True)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, the last one first."""
+    return sorted(folder.glob("epoch-*.safetensors"), key=lambda path: path.stem, reverse=True)
+
+
+def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[str]]:
+    """Return the last checkpoint that matches its checksum, and what is wrong with those after it."""
+    damaged: list[str] = []
+    for path in checkpoints(folder):
+        try:
+            return *_read(path), damaged
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
+            damaged.append(f"{path.name} is damaged ({str(error).rstrip('.')})")
+    if not damaged:
+        raise RunError(f"no checkpoint in {folder}. Start a new run.")
+    raise RunError(
+        f"no checkpoint in {folder} can be used: {'; '.join(damaged)}. Start a new run (--overwrite)."
     )
-    for old in folder.glob("epoch-*.safetensors"):
-        if old != current:
-            old.unlink(missing_ok=True)
 
 
-def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the checkpoint that `save_checkpoint` wrote."""
-    try:
-        facts = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        return load_file(folder / facts["tensors"]), facts
-    except FileNotFoundError as error:
-        raise RunError(
-            f"no checkpoint in {folder}: {Path(error.filename).name} is missing. Start a new run."
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise RunError(f"the checkpoint in {folder} is damaged ({error}). Start a new run.") from error
-
-
-def has_checkpoint(folder: Path) -> bool:
-    """Say whether a folder holds a checkpoint."""
-    return (folder / STATE).is_file()
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    tensors, metadata = load_tensors(path)
+    if not metadata and (path.parent / STATE_0_1).is_file():
+        return tensors, loads((path.parent / STATE_0_1).read_text(encoding="utf-8"))
+    if metadata[CHECKSUM] != digest(metadata[STATE], tensors):
+        raise ValueError("its checksum differs")
+    return tensors, loads(metadata[STATE])
 
 
 @dataclass
@@ -87,6 +132,10 @@ class RunState:
     """The random streams by name."""
     epoch: int = 0
     """How many epochs are done."""
+    step: int = 0
+    """How many steps of the next epoch are done."""
+    total: float = 0.0
+    """Their loss, summed over examples."""
     seconds: float = 0.0
     """Training time so far."""
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -122,10 +171,11 @@ def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def take(learner: Learner, state: RunState) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return all that a checkpoint needs; the epoch and the lines of metrics are kept elsewhere."""
+    """Return all that a checkpoint needs, except for the epoch and the step."""
     tensors = learned(learner) | {f"rng/{name}": rng.get_state() for name, rng in state.rngs.items()}
     tensors["rng_global"] = torch.get_rng_state()
-    facts: dict[str, Any] = {"seconds": state.seconds, "optimizers": {}, "best": None}
+    facts: dict[str, Any] = {"seconds": state.seconds, "total": state.total, "rows": state.rows}
+    facts |= {"optimizers": {}, "best": None}
     for name, optimizer in learner.optimizers().items():
         values = optimizer.state_dict()
         plain: dict[str, dict[str, Any]] = {}
@@ -144,15 +194,22 @@ def put_back(
 ) -> None:
     """Restore a new learner and state from a checkpoint."""
     restore_learned(learner, tensors)
-    for name, rng in state.rngs.items():
-        rng.set_state(tensors[f"rng/{name}"])
-    torch.set_rng_state(tensors["rng_global"])
-    for name, optimizer in learner.optimizers().items():
-        saved = facts["optimizers"][name]
-        entries = {int(index): dict(entry) for index, entry in saved["state"].items()}
-        for index, entry in entries.items():
-            entry |= under(tensors, f"optim/{name}/{index}/")
-        optimizer.load_state_dict({"state": entries, "param_groups": saved["groups"]})
-    state.epoch, state.seconds = facts["epoch"], facts["seconds"]
-    if facts["best"] is not None:
-        state.best = Best(**facts["best"], tensors=under(tensors, "best/"))
+    try:
+        for name, rng in state.rngs.items():
+            rng.set_state(tensors[f"rng/{name}"])
+        torch.set_rng_state(tensors["rng_global"])
+        for name, optimizer in learner.optimizers().items():
+            saved = facts["optimizers"][name]
+            entries = {int(index): dict(entry) for index, entry in saved["state"].items()}
+            for index, entry in entries.items():
+                entry |= under(tensors, f"optim/{name}/{index}/")
+            optimizer.load_state_dict({"state": entries, "param_groups": saved["groups"]})
+        state.epoch, state.seconds = facts["epoch"], facts["seconds"]
+        state.step, state.total = facts.get("step", 0), facts.get("total", 0.0)
+        state.rows = facts.get("rows", [])
+        if facts["best"] is not None:
+            state.best = Best(**facts["best"], tensors=under(tensors, "best/"))
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"the checkpoint does not fit this method: {error!r:.200}. Start a new run."
+        ) from error

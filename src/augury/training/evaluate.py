@@ -17,13 +17,6 @@ SCORES = {"classification": "test_accuracy", "regression": "test_error"}
 """The test score: accuracy, or root mean squared error."""
 
 
-def score(
-    model: nn.Module, x: Float[Tensor, "M ..."], y: Shaped[Tensor, "M ..."], task: str, chunk: int = 1000
-) -> dict[str, float]:
-    """Score a model in evaluation mode; its mode is restored."""
-    return score_of(outputs_of(model, x, chunk), y, task) if len(x) else {}
-
-
 @torch.no_grad()
 def outputs_of(model: nn.Module, x: Float[Tensor, "M ..."], chunk: int = 1000) -> Float[Tensor, "M D"]:
     """Return the outputs of a model in evaluation mode; its mode is restored."""

@@ -11,7 +11,7 @@ is what a checkpoint holds, and what lets a killed run resume bit for bit.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -40,9 +40,15 @@ class Findings:
     """Remarks, such as a target that was not reached."""
 
 
+def untold(done: int, total: int) -> None:
+    """Say nothing."""
+
+
 class Learner(ABC):
     """One method applied to one network."""
 
+    tell: Callable[[int, int], None] = staticmethod(untold)
+    """Called by `conclude` with how much is done, and the total."""
     model: nn.Module
     """The trained model: an `OrbitAverage`, or a plain network."""
 

@@ -2,7 +2,7 @@
 
     for each epoch:  a step on every mini-batch, in a seeded order, rates set by cosine
                      what the method does once per epoch
-                     a line of metrics; the best evidence so far; a checkpoint if one is due
+                     a line of metrics; the best evidence so far; a checkpoint if one is due, or a signal came
     restore the epoch with the best evidence; let the learner conclude; score the test set
 
 The test set is only scored, never trained on or chosen by. Training stops early (`settle_window`) when widths and
@@ -12,8 +12,9 @@ widths as eta (radians, half image sizes, log-scales: numbers near 1), of the ev
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.checkpoint import (
     Best,
     RunState,
-    has_checkpoint,
+    checkpoints,
     learned,
     load_checkpoint,
     put_back,
@@ -36,7 +37,8 @@ from augury.training.checkpoint import (
     save_checkpoint,
     take,
 )
-from augury.training.evaluate import outputs_of, score, score_of
+from augury.training.evaluate import outputs_of, score_of
+from augury.training.interruption import Held, held_back
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder
@@ -67,15 +69,20 @@ def fit(
     folder: RunFolder | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Train a learner from start to end, or from its folder's checkpoint to the end."""
+    """Train a learner from start to end, or from its folder's checkpoint to the end.
+
+    If the targets are standardised, scores, outputs and evidence are in their own units all the same.
+    """
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     progress = Progress() if progress is None else progress
     with own_global_stream(config.seed):
-        state = _begin(learner, config, folder)
+        state = _begin(learner, config, folder, progress)
         progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
         try:
             _train(learner, data, batches, config, state, folder, progress)
             return _finish(learner, data, batches, state, progress)
+        except torch.linalg.LinAlgError as error:
+            raise _lost(f"a matrix could not be decomposed ({str(error).split(':')[0]})") from error
         finally:
             progress.stop()
 
@@ -85,14 +92,20 @@ def _units(learner: Learner) -> dict[str, str]:
     return {spec.name: spec.unit.symbol for spec in specs}
 
 
-def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None) -> RunState:
+def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None, progress: Progress) -> RunState:
     state = RunState(streams(config.seed))
     if folder is None:
         return state
-    if has_checkpoint(folder.checkpoint):
-        tensors, facts = load_checkpoint(folder.checkpoint)
+    if checkpoints(folder.checkpoint):
+        tensors, facts, damaged = load_checkpoint(folder.checkpoint)
         put_back(learner, state, tensors, facts)
-    state.rows = folder.keep_rows(state.epoch)
+        for what in damaged:
+            progress.note(
+                f"{what}; the run resumes from the checkpoint before it, after epoch {state.epoch}."
+            )
+        if "rows" not in facts:
+            state.rows = folder.rows()[: state.epoch]
+    folder.write_rows(state.rows)
     return state
 
 
@@ -106,41 +119,65 @@ def _train(
     progress: Progress,
 ) -> None:
     saved_at = time.monotonic()
-    over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
-    while not over:
-        row = _epoch(learner, batches, config, state, progress)
-        state.rows.append(row)
-        over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
-        if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
-            row |= score(learner.model, *_some(data, 0 if over else config.evaluate_images), data.task)
-        if state.epoch >= config.choose_from * config.epochs:
-            _keep_best(learner, state)
-        progress.epoch(row)
+
+    def save() -> None:
         if folder is not None:
-            folder.add_row(row)
-            if over or time.monotonic() - saved_at >= config.checkpoint_seconds:
-                save_checkpoint(folder.checkpoint, state.epoch, *take(learner, state))
+            tensors, facts = take(learner, state)
+            save_checkpoint(folder.checkpoint, state.epoch, tensors, facts, state.step)
+
+    over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
+    with held_back(folder is not None) as signals:
+        while not over:
+            row = _epoch(learner, batches, config, state, progress, signals, save)
+            _to_units(row, data)
+            state.rows.append(row)
+            over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
+            if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
+                row |= _scores(learner, data, 0 if over else config.evaluate_images)[0]
+            if state.epoch >= config.choose_from * config.epochs:
+                _keep_best(learner, state)
+            progress.epoch(row)
+            if folder is not None:
+                folder.add_row(row)
+            if over or signals.number or time.monotonic() - saved_at >= config.checkpoint_seconds:
+                save()
                 saved_at = time.monotonic()
+                signals.deliver()
 
 
 def _epoch(
-    learner: Learner, batches: Batches, config: LearnConfig, state: RunState, progress: Progress
+    learner: Learner,
+    batches: Batches,
+    config: LearnConfig,
+    state: RunState,
+    progress: Progress,
+    signals: Held,
+    save: Callable[[], None],
 ) -> dict[str, Any]:
+    """Take an epoch, or what is left of it; a signal saves a checkpoint after the present step."""
     started = time.perf_counter()
     for module in learner.modules().values():
         module.train()
         hold_frozen(module)
-    epoch, total, rng = state.epoch + 1, 0.0, state.rngs["views"]
-    for step, (x, y) in enumerate(batches(state.rngs["shuffle"])):
+    epoch, rng, shuffle = state.epoch + 1, state.rngs["views"], torch.Generator()
+    shuffle.set_state(state.rngs["shuffle"].get_state())  # that of the state stays at the epoch's start
+    for step, (x, y) in enumerate(batches(shuffle)):
+        if step < state.step:
+            continue
         for schedule in learner.schedules():
             schedule.set((state.epoch * len(batches) + step) / (config.epochs * len(batches)))
         loss = learner.train_step(x, y, rng)
         if not math.isfinite(loss):
             raise _lost(f"the loss became {loss} at epoch {epoch}, step {step + 1} of {len(batches)}")
-        total += loss * len(x)
+        state.step, state.total = step + 1, state.total + loss * len(x)
         progress.step(epoch, step + 1, loss)
+        if signals.number:
+            save()
+            signals.deliver()
     diagnostics = learner.end_epoch(batches, epoch, rng)
     _check_finite(learner, diagnostics, epoch)
+    state.rngs["shuffle"].set_state(shuffle.get_state())
+    total, state.total, state.step = state.total, 0.0, 0
     state.epoch, state.seconds = epoch, state.seconds + time.perf_counter() - started
     widths = learner.transform.describe() if learner.transform is not None else {}
     return {
@@ -177,10 +214,22 @@ def _at_rest(learner: Learner, config: LearnConfig, state: RunState, N: int) -> 
     return settled(etas, evidences, config.settle_window, config.settle_eta, config.settle_evidence)
 
 
-def _some(data: Dataset, most: int) -> tuple[Tensor, Tensor]:
-    """Return test inputs at equal distances, since many sets are sorted by class; 0 gives all."""
-    step = -(-len(data.x_test) // most) if most else 1
-    return data.x_test[:: max(1, step)], data.y_test[:: max(1, step)]
+def _to_units(row: dict[str, Any], data: Dataset) -> None:
+    for name in (LOG_EVIDENCE, "log_likelihood"):
+        if name in row:
+            row[name] -= len(data.x_train) * data.log_scale
+
+
+def _scores(learner: Learner, data: Dataset, most: int = 0) -> tuple[dict[str, float], Tensor | None]:
+    """Score test inputs at equal distances, since many sets are sorted by class; 0 scores all."""
+    step = max(1, -(-len(data.x_test) // most) if most else 1)
+    x, y = data.x_test[::step], data.y_test[::step]
+    if not len(x):
+        return {}, None
+    outputs = outputs_of(learner.model, x)
+    if data.target_scale:
+        outputs, y = data.to_units(outputs), data.to_units(y)
+    return score_of(outputs, y, data.task), outputs
 
 
 def _keep_best(learner: Learner, state: RunState) -> None:
@@ -195,12 +244,16 @@ def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState, 
     if state.best is not None:
         restore_learned(learner, state.best.tensors)
         epoch = state.best.epoch
-    progress.stage("intervals of the widths" if learner.transform else "evidence")
+    what = "intervals of the widths" if learner.transform else "evidence"
+    progress.stage(what)
+    learner.tell = partial(progress.stage, what)
     findings = learner.conclude(batches, state.rngs["views"])
+    if findings.log_evidence is not None:
+        found = findings.log_evidence - batches.N * data.log_scale
+        findings = replace(findings, log_evidence=found)
     seconds = state.seconds + time.perf_counter() - started
     progress.stage("test set")
-    outputs = outputs_of(learner.model, data.x_test) if len(data.x_test) else None
-    scores = {} if outputs is None else score_of(outputs, data.y_test, data.task)
+    scores, outputs = _scores(learner, data)
     learner.model.eval()
     return Fit(findings, scores, state.rows, epoch, seconds, outputs)
 

@@ -48,13 +48,24 @@ class Progress:
             Its line of metrics: epoch, loss, widths in their units, log evidence if there is one, seconds.
         """
 
-    def stage(self, what: str) -> None:
-        """Note that the epochs are done and something else begins.
+    def stage(self, what: str, done: int = 0, total: int = 0) -> None:
+        """Note that the epochs are done and something else begins, or how far it is.
 
         Parameters
         ----------
         what
             The intervals of the widths, or the scores on the test set.
+        done, total
+            How much of it is done, of about how much; 0 if unknown.
+        """
+
+    def note(self, text: str) -> None:
+        """Note something that the user should know.
+
+        Parameters
+        ----------
+        text
+            Such as a damaged checkpoint that was passed over.
         """
 
     def stop(self) -> None:
@@ -89,9 +100,13 @@ class Together(Progress):
         for callback in self.callbacks:
             callback.epoch(row)
 
-    def stage(self, what: str) -> None:
+    def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         for callback in self.callbacks:
-            callback.stage(what)
+            callback.stage(what, done, total)
+
+    def note(self, text: str) -> None:
+        for callback in self.callbacks:
+            callback.note(text)
 
     def stop(self) -> None:
         """Pass a call on to every callback, even if one fails."""

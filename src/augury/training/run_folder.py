@@ -11,18 +11,25 @@ baseline/              the plain network, for comparison    learn
 """
 
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from augury.core.errors import InputError, RunError
-from augury.core.files import write_text
+from augury.core.files import is_part, write_text
 from augury.records.exhibits import AUDIT, BESIDE, EXHIBITS, VIEWS, WORST, Answers, Exhibits, Gallery
 from augury.records.record import Count, Record, loads, parse, read_json, reader
 from augury.records.results import Adaptation, Audit, Invariance
 from augury.records.saved import SavedModel, read_saved
+
+try:
+    import fcntl
+except ImportError:  # Windows: folders are not locked
+    fcntl = None  # type: ignore[assignment]
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint"
 MODEL, INVARIANCE, ADAPTATION, REPORT = (
@@ -79,15 +86,9 @@ class RunFolder:
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"the metrics in {path} cannot be read: {error}") from error
 
-    def keep_rows(self, n: int) -> list[dict[str, Any]]:
-        """Cut the metrics back to their first n lines: a continued run writes the later ones again."""
-        rows = self.rows()[:n]
-        if len(rows) < n:
-            raise RunError(
-                f"{self.path / METRICS} holds {len(rows)} epochs and the checkpoint {n}. Start a new run."
-            )
+    def write_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the lines of metrics anew: a continued run begins with those of its checkpoint."""
         write_text(self.path / METRICS, "".join(json.dumps(row) + "\n" for row in rows))
-        return rows
 
     def write(self, record: Invariance | Adaptation | Audit) -> None:
         """Write what was found."""
@@ -103,8 +104,10 @@ def open_run(
     if holds_something(path):
         if resume:
             _check_same(path, config)
+            _sweep(path)
             return RunFolder(path)
         _empty(path)
+    _sweep(path)
     write_text(path / CONFIG, json.dumps(config, indent=2) + "\n")
     return RunFolder(path)
 
@@ -127,13 +130,41 @@ def check_run(path: Path, *, overwrite: bool, resume: bool) -> None:
 
 
 def holds_something(path: Path) -> bool:
-    """Say whether there is anything at a path, an empty folder aside."""
+    """Say whether there is anything at a path, an empty folder and what a kill left of a write aside."""
     try:
-        return path.is_file() or (path.is_dir() and any(path.iterdir()))
+        return path.is_file() or (path.is_dir() and any(not is_part(p.name) for p in path.iterdir()))
     except OSError as error:
         raise RunError(
             f"cannot read the run folder {path}: {error.strerror}. Choose another (--run)."
         ) from error
+
+
+@contextmanager
+def locked(path: Path | None) -> Iterator[None]:
+    """Keep other processes out of a run's folder for the block; a killed process leaves no lock behind."""
+    if path is None or path.is_file() or fcntl is None:
+        yield
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        opened = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise RunError(
+            f"cannot write {path}: {error.strerror}. Choose a folder that you may write to."
+        ) from error
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        raise RunError(
+            f"another process is at work in the run folder {path}. Wait for it, or choose another (--run)."
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(opened)
 
 
 def new_folder(name: str) -> Path:
@@ -141,6 +172,14 @@ def new_folder(name: str) -> Path:
     first = Path("runs") / name
     numbered = (first.with_name(f"{name}-{k}") for k in range(2, 1_000_000))
     return first if not holds_something(first) else next(p for p in numbered if not holds_something(p))
+
+
+def _sweep(path: Path) -> None:
+    """Delete what kills left of writes."""
+    for place in (path, path / CHECKPOINT, path / VIEWS):
+        for left in place.glob(".*.part"):
+            if is_part(left.name):
+                left.unlink(missing_ok=True)
 
 
 def _empty(path: Path) -> None:
@@ -154,8 +193,8 @@ def _empty(path: Path) -> None:
 
 def _check_same(path: Path, config: Mapping[str, Any]) -> None:
     try:
-        before = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        before = loads((path / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} holds no run to continue: {CONFIG} cannot be read ({error}).") from error
     for name, was, now in _differences(before, config):
         raise InputError(
@@ -198,6 +237,7 @@ class _Data(Record):
     source: str = "unknown data"
     train: Count = 0
     test: Count = 0
+    targets: str = ""
     input_shape: list[Count] = field(default_factory=list)
     fingerprint: str = ""
 

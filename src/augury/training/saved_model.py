@@ -4,12 +4,9 @@ The header is the record `augury.records.saved.SavedModel` and a checksum of the
 written atomically; a modified or incomplete file is refused; nothing is unpickled.
 """
 
-from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 
-import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
@@ -23,9 +20,11 @@ from augury.models.networks import build as build_net
 from augury.models.orbit import OrbitAverage
 from augury.models.own import LogitsOf
 from augury.models.shallow import Shallow, ShallowOrbit
+from augury.models.standardised import Standardised
+from augury.models.units import InUnits, in_units
 from augury.models.weight_tied import WeightTied, exact_group, tie
 from augury.records.saved import CHECKSUM, CUSTOM, NORMALISATION, RECORD, SavedModel, not_ours, saved_of
-from augury.training.checkpoint import save_tensors
+from augury.training.checkpoint import digest, load_tensors, save_tensors
 from augury.training.run_folder import model_file
 from augury.transforms.base import Transform
 from augury.transforms.vocabulary import build as build_transform
@@ -34,7 +33,8 @@ from augury.transforms.vocabulary import build as build_transform
 def describe_learned(model: nn.Module, data: Dataset, config: LearnConfig) -> SavedModel:
     """Return the record of a model that `learn` trained."""
     orbit = "shallow_orbit" if isinstance(model, ShallowOrbit) else "orbit"
-    bare = "tied" if isinstance(model, WeightTied) else "network"
+    inner = model.net if isinstance(model, InUnits) else model
+    bare = "tied" if isinstance(inner, WeightTied) else "network"
     return SavedModel(
         kind=orbit if isinstance(model, OrbitAverage) else bare,
         network=config.model or CUSTOM,
@@ -44,6 +44,8 @@ def describe_learned(model: nn.Module, data: Dataset, config: LearnConfig) -> Sa
         samples=config.samples,
         samples_eval=config.samples_eval,
         side=model.side if isinstance(model, ShallowOrbit) else "auto",
+        target_mean=data.target_mean,
+        target_scale=data.target_scale,
         **_takes(data),  # type: ignore[arg-type]
     )
 
@@ -80,7 +82,7 @@ def _takes(data: Dataset) -> dict[str, object]:
 def save_model(path: Path, model: nn.Module, saved: SavedModel) -> None:
     """Write a model, whole or not at all."""
     text, tensors = saved.dumps(), model.state_dict()
-    save_tensors(path, tensors, {RECORD: text, CHECKSUM: _digest(text, tensors)})
+    save_tensors(path, tensors, {RECORD: text, CHECKSUM: digest(text, tensors)})
 
 
 def load_model(
@@ -104,10 +106,12 @@ def load_model(
     """
     file = model_file(Path(path))
     saved, tensors = read_tensors(file)
-    model = _build(saved, net, transform)
+    standardised = any(name.endswith("input_mean") for name in tensors)
+    model = _build(saved, net, transform, standardised)
     if net is not None and set(model.state_dict()) != set(tensors):
-        wrapped = _build(saved, LogitsOf(net), transform)
+        wrapped = _build(saved, LogitsOf(net), transform, standardised)
         model = wrapped if set(wrapped.state_dict()) == set(tensors) else model
+    model = in_units(model, saved.target_mean, saved.target_scale)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
@@ -118,13 +122,11 @@ def load_model(
 def read_tensors(file: Path) -> tuple[SavedModel, dict[str, Tensor]]:
     """Read a model's file and compare it with its checksum."""
     try:
-        with safe_open(file, framework="pt") as opened:
-            metadata = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        tensors, metadata = load_tensors(file)
         saved, text = saved_of(metadata)
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise not_ours(file, error) from error
-    if (RECORD in metadata or CHECKSUM in metadata) and metadata.get(CHECKSUM) != _digest(text, tensors):
+    if (RECORD in metadata or CHECKSUM in metadata) and metadata.get(CHECKSUM) != digest(text, tensors):
         raise RunError(
             f"{file} was changed since it was written: its checksum differs. Create or copy it again."
         )
@@ -133,16 +135,9 @@ def read_tensors(file: Path) -> tuple[SavedModel, dict[str, Tensor]]:
     return saved, tensors
 
 
-def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
-    digest = sha256(text.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
-
-
-def _build(saved: SavedModel, net: nn.Module | None, transform: Transform | None) -> nn.Module:
+def _build(
+    saved: SavedModel, net: nn.Module | None, transform: Transform | None, standardised: bool
+) -> nn.Module:
     known = ENCODERS if saved.kind in ("extractor", "adapted") else NETWORKS
     if net is None and saved.network not in known:
         raise InputError(
@@ -154,7 +149,9 @@ def _build(saved: SavedModel, net: nn.Module | None, transform: Transform | None
     if saved.kind == "adapted":
         encoder = build_encoder(saved.network, shape, rng) if net is None else net
         return nn.Sequential(encoder, bare(nn.Linear, saved.features, saved.n_outputs))
-    net = build_net(saved.network, shape, saved.n_outputs, rng) if net is None else net
+    if net is None:
+        net = build_net(saved.network, shape, saved.n_outputs, rng)
+        net = Standardised.empty(net, shape[0], len(shape)) if standardised else net
     if saved.kind == "network":
         return net
     if transform is None:

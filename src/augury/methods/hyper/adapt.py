@@ -28,7 +28,7 @@ from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
 from augury.methods.prepare import check_device
 from augury.models.hypernetwork import HyperExtractor
 from augury.records.results import Adaptation, Bound, Trial, in_words
-from augury.training.run_folder import check_run, open_run
+from augury.training.run_folder import check_run, locked, open_run
 from augury.training.saved_model import describe_adapted, load_model, save_model
 
 Tell = Callable[[Mapping[str, float], float], None]
@@ -96,9 +96,10 @@ def adapt(
     origin = origin or (net.encoder_name if isinstance(extractor, HyperExtractor) else str(extractor))
     adaptation = replace(done.adaptation, extractor=origin, run=None if run is None else str(run))
     if run is not None:
-        folder = open_run(Path(run), config.to_json(), overwrite=overwrite)
-        save_model(folder.model, done.model, describe_adapted(net, dataset))
-        folder.write(adaptation)
+        with locked(Path(run)):
+            folder = open_run(Path(run), config.to_json(), overwrite=overwrite)
+            save_model(folder.model, done.model, describe_adapted(net, dataset))
+            folder.write(adaptation)
     return replace(done, adaptation=adaptation)
 
 
@@ -255,7 +256,7 @@ def _scored(
         held_out=estimate,
         train_score=train,
         task=data.task,
-        log_evidence=float(head.log_evidence),
+        log_evidence=float(head.log_evidence - len(y) * head.scale.log().sum()),
         train_loss=float(loss),
         delta=head.delta,
         N=len(y),

@@ -26,7 +26,7 @@ from augury.records.saved import Pretraining, SavedModel
 from augury.training.batches import streams
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, Together, together
-from augury.training.run_folder import open_run
+from augury.training.run_folder import locked, open_run
 from augury.training.saved_model import describe_extractor, save_model
 
 COLOURED_GROUPS = {"rotation": "rotation:90", "color": "channels"}
@@ -99,15 +99,17 @@ def amortize(
     check_device(config.device)
     make = _multitask if method == "multitask" else _contrastive
     learner, parsed, dataset = make(data, groups, descriptors, encoder, config)
-    folder = None
-    if out is not None:
-        asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
-        folder = open_run(Path(out), asked, overwrite=overwrite, resume=resume)
-    result = fit(learner, dataset, config.loop(), folder, _Named(config.method, together(callbacks)))
-    known = _pretraining(learner, parsed, dataset, config, result)
-    saved = replace(describe_extractor(learner.model), pretraining=known)
-    if folder is not None:
-        save_model(folder.model, learner.model, saved)
+    place = None if out is None else Path(out)
+    with locked(place):
+        folder = None
+        if place is not None:
+            asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
+            folder = open_run(place, asked, overwrite=overwrite, resume=resume)
+        result = fit(learner, dataset, config.loop(), folder, _Named(config.method, together(callbacks)))
+        known = _pretraining(learner, parsed, dataset, config, result)
+        saved = replace(describe_extractor(learner.model), pretraining=known)
+        if folder is not None:
+            save_model(folder.model, learner.model, saved)
     return Amortized(learner.model, saved, parsed, result.rows, config)
 
 

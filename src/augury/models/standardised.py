@@ -1,0 +1,37 @@
+"""A network on standardised inputs: each channel with mean 0 and variance 1 over the training data.
+
+Transformations act on the inputs as they are, so that a colour that is filled in keeps its meaning.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class Standardised(nn.Module):
+    """net((x - input_mean) / input_scale)."""
+
+    input_mean: Tensor
+    input_scale: Tensor
+
+    def __init__(self, net: nn.Module, mean: Tensor, scale: Tensor) -> None:
+        super().__init__()
+        self.net = net
+        self.register_buffer("input_mean", mean)
+        self.register_buffer("input_scale", scale)
+
+    @classmethod
+    def by(cls, net: nn.Module, x: Float[Tensor, "N C ..."]) -> "Standardised":
+        """Return the network with mean and scale of these inputs; a constant channel keeps its scale."""
+        axes = [axis for axis in range(x.ndim) if axis != 1]
+        variance, mean = torch.var_mean(x.double(), axes, correction=0, keepdim=True)
+        return cls(net, mean[0].float(), torch.where(variance[0] > 0, variance[0].sqrt(), 1.0).float())
+
+    @classmethod
+    def empty(cls, net: nn.Module, channels: int, ndim: int) -> "Standardised":
+        """Return the network with mean 0 and scale 1, to load a saved one into."""
+        shape = (channels, *[1] * (ndim - 1))
+        return cls(net, torch.zeros(shape), torch.ones(shape))
+
+    def forward(self, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B K"]:
+        return self.net((x - self.input_mean) / self.input_scale)

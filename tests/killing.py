@@ -1,0 +1,246 @@
+"""Runs that are stopped at random moments and resumed: they must leave what a run leaves that was not, bit for bit.
+
+    python tests/killing.py --kills 100 --seed 0      (make kill)
+
+Half of the kills come by the clock, half at a random operation on a file of the run, so that the writing of
+checkpoints, views and report is hit. SIGINT, SIGTERM and SIGHUP come by the clock; they must also
+leave a word about resuming. Every run is a fork of this process, in which seconds are zero.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from adapt_doubles import extractor, task
+from augury.cli.main import main as augury
+from augury.training.saved_model import describe_extractor, save_model
+from papers.grid import run_grid
+from papers.learning import run_cell
+from papers.results import Cell, read
+
+SMALL = ["--set", "checkpoint_seconds=0", "--set", "samples_eval=2", "--batch", "20", "-q", "--model", "mlp5"]
+TURN = ["-g", "rotation", *SMALL]
+EVIDENCE = [*TURN, "--set", "evidence_below=9", "--set", "evidence_images=20", "--no-baseline"]
+GIVEN = [*TURN, "-w", "rotation=20", "--no-baseline"]
+SHALLOW = ["-g", "rotation", *SMALL[:-2], "--set", "samples=2", "--model", "rff", "--no-baseline"]
+LEARN = {
+    "lila": EVIDENCE,
+    "last_layer": EVIDENCE,
+    "augerino": [*TURN, "--no-baseline"],
+    "invariant_weights": SHALLOW,
+    "augmented": GIVEN,
+    "data_augmented": GIVEN,
+    "regularised": GIVEN,
+    "weight_tied": ["-g", "C4", *SMALL, "--no-baseline"],
+    "plain": ["-g", "rotation", *SMALL, "--set", "evidence_below=9"],
+}
+COMMANDS: dict[str, list[str]] = {
+    **{name: ["learn", "a.npz", "-m", name, "--epochs", "3", *words] for name, words in LEARN.items()},
+    "with its baseline": ["learn", "a.npz", "--epochs", "2", *(w for w in EVIDENCE if w != "--no-baseline")],
+    "amortize": ["amortize", "a.npz", "-g", "rotation,blur", "--encoder", "conv16", "--epochs=3", "--batch=20", "-q"],
+    "adapt": ["adapt", "extractor.safetensors", "task.npz", "-q", "--json"],
+}  # fmt: skip
+"""Every command; adapt has no checkpoints and is begun again."""
+
+
+def prepare(place: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.random((60, 8, 8), dtype=np.float32), np.arange(60) % 3
+    np.savez(place / "a.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    net, data = extractor(), task(N=40)
+    save_model(place / "extractor.safetensors", net, describe_extractor(net))
+    np.savez(
+        place / "task.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test
+    )
+
+
+def command(name: str, again: bool) -> None:
+    """Run a command of the table in the folder `r`, again if it was stopped."""
+    way = ["--overwrite" if name == "adapt" else "--resume"] if again else []
+    sys.argv = ["augury", *COMMANDS[name], "--run", "r", *way]
+    augury()
+
+
+def grid(again: bool) -> None:
+    """Run the cells of a grid that have no result yet."""
+    settings = {
+        "epochs": 2,
+        "samples_eval": 2,
+        "evidence_below": 9.0,
+        "generators": ["rotation"],
+        "batch": 20,
+    }
+    cells = [
+        Cell("a.npz", "original", "mlp5", m, seed, settings) for m in ("lila", "plain") for seed in (0, 1)
+    ]
+    path = Path("r/results.jsonl")
+    done = read([path])
+    _, failed = run_grid([cell for cell in cells if cell.key not in done], run_cell, path)
+    if failed:
+        raise RuntimeError(failed[0].message)
+
+
+CASES: dict[str, Callable[[bool], None]] = {
+    **{name: (lambda again, name=name: command(name, again)) for name in COMMANDS},
+    "grid": grid,
+}
+
+
+def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
+    """Start a case in a child process; with `at_event` it kills itself there. The number of events goes to `events`."""
+    child = os.fork()
+    if child:
+        return child
+    os.setsid()
+    os.chdir(place)
+    log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    time.perf_counter = lambda: 0.0
+    count = 0
+
+    def hook(event: str, words: tuple) -> None:
+        nonlocal count
+        changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir") or (
+            event == "open" and words[1] != "r"
+        )
+        if changes and words and "r/" in f"{words[0]}/":
+            count += 1
+            if count == at_event:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    Path("ready").touch()
+    code = 1
+    try:
+        CASES[case](again)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+    sys.stdout.flush()
+    Path("events").write_text(str(count))
+    os._exit(code)
+
+
+def ended(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def contents(case: str, place: Path, checkpoints: bool = True) -> dict[str, object]:
+    """Return what a run left; of a grid its results, since a line that was cut short stays in the file."""
+    if case == "grid":
+        return {
+            key: json.dumps(result.to_json()) for key, result in read([place / "r/results.jsonl"]).items()
+        }
+    files = {str(p.relative_to(place / "r")): p for p in (place / "r").rglob("*") if p.is_file()}
+    return {name: p.read_bytes() for name, p in files.items() if checkpoints or "checkpoint" not in name}
+
+
+class Suite:
+    """Reference runs, and runs that are stopped."""
+
+    def __init__(self, place: Path, cases: list[str]) -> None:
+        self.place, self.whole, self.events, self.seconds = place, {}, {}, {}
+        prepare(place)
+        for case in cases:
+            folder, started = self.new(case), time.monotonic()
+            code = ended(fork(case, folder, again=False))
+            if code:
+                raise RuntimeError(f"{case}: {(folder / 'log').read_text()[-2000:]}")
+            self.seconds[case] = time.monotonic() - started
+            self.events[case] = int((folder / "events").read_text())
+            self.whole[case] = folder
+
+    def new(self, case: str) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix=f"{case}-".replace(" ", "_"), dir=self.place))
+        for name in ("a.npz", "extractor.safetensors", "task.npz"):
+            os.link(self.place / name, folder / name)
+        return folder
+
+    def stopped(
+        self, case: str, times: int, rng: random.Random, number: int = signal.SIGKILL
+    ) -> tuple[int, list[str]]:
+        """Stop a run several times and let it end; return how often it was stopped, and what is wrong."""
+        folder, wrong, stops, again = self.new(case), [], 0, False
+        for _ in range(times):
+            by_file = number == signal.SIGKILL and rng.random() < 0.5
+            child = fork(case, folder, again, rng.randint(1, self.events[case]) if by_file else 0)
+            if not by_file:
+                while not (folder / "ready").exists():
+                    time.sleep(0.01)
+                time.sleep(rng.uniform(0, self.seconds[case]))
+                (folder / "ready").unlink()
+                os.kill(child, number)
+            code = ended(child)
+            again, log = True, (folder / "log").read_text()
+            stops += code == -signal.SIGKILL or code == 128 + number
+            begun = (folder / "r/config.json").exists()
+            if begun and code not in (0, -signal.SIGKILL, 128 + number):
+                wrong.append(f"exit code {code}: {log[-600:]}")
+            if code == 128 + number and case not in ("adapt", "grid") and "--resume" not in log:
+                wrong.append(f"no word about resuming: {log[-200:]}")
+        if ended(fork(case, folder, again)):
+            wrong.append(f"not resumed: {(folder / 'log').read_text()[-600:]}")
+        hard = number == signal.SIGKILL  # a signal leaves a checkpoint between two epochs
+        left, whole = (contents(case, f, hard) for f in (folder, self.whole[case]))
+        wrong += [
+            f"differs: {name}"
+            for name in sorted(left.keys() | whole.keys())
+            if left.get(name) != whole.get(name)
+        ]
+        if not wrong:
+            shutil.rmtree(folder)
+        return stops, wrong
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--kills", type=int, default=100)
+    asked.add_argument("--signals", type=int, default=30)
+    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--only", default="")
+    given = asked.parse_args()
+    rng, started = random.Random(given.seed), time.monotonic()
+    cases = [name for name in CASES if re.search(given.only, name)]
+    place = Path(tempfile.mkdtemp(prefix="kill-"))
+    suite = Suite(place, cases)
+    kills, runs, wrong, tally = 0, 0, [], {}
+    while kills < given.kills:
+        case = cases[runs % len(cases)]
+        stops, said = suite.stopped(case, min(rng.randint(1, 4), given.kills - kills), rng)
+        kills, runs, tally[case] = kills + stops, runs + 1, tally.get(case, 0) + stops
+        wrong += [f"{case}: {text}" for text in said]
+        print(*(f"{case}: {text}" for text in said), sep="\n", end="\n" if said else "", flush=True)
+    signals, learns = 0, [c for c in cases if c not in ("adapt", "grid")]
+    for k in range(given.signals):
+        number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[k % 3]
+        stops, said = suite.stopped(learns[k % len(learns)], 1, rng, number)
+        signals += stops
+        wrong += [f"{learns[k % len(learns)]} ({number.name}): {text}" for text in said]
+    for text in wrong:
+        print(text)
+    print(json.dumps(tally))
+    print(
+        f"{kills} kills in {runs} runs and {signals} of {given.signals} signals in time, {len(wrong)} findings, "
+        f"{time.monotonic() - started:.0f} s"
+    )
+    if not wrong:
+        shutil.rmtree(place)
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
