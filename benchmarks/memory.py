@@ -21,9 +21,9 @@ from augury.training.progress import Progress
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "memory.json"
 COMMANDS = {
-    "mlp, 1,000 digits": ["mnist5k", "--subset", "1000", "--model", "mlp", "-g", "rotation"],
-    "cnn, 1,000 digits": ["mnist5k", "--subset", "1000", "--model", "cnn", "-g", "rotation", "--no-baseline"],
-    "shallow, 1,000 digits": ["mnist5k", "--subset", "1000", "-m", "invariant_weights", "-g", "rotation"],
+    "mlp, 300 digits": ["mnist5k", "--subset", "300", "--model", "mlp", "-g", "rotation"],
+    "cnn, 300 digits": ["mnist5k", "--subset", "300", "--model", "cnn", "-g", "rotation", "--no-baseline"],
+    "shallow, 300 digits": ["mnist5k", "--subset", "300", "-m", "invariant_weights", "-g", "rotation"],
 }
 MAIN = "from augury.cli.main import main; main()"
 
@@ -80,7 +80,7 @@ def growth(epochs: int, run: Path) -> dict[str, Any]:
     from augury.data.load import load
     from augury.methods.learn import learn
 
-    watch, data = Resident(), load("mnist5k", subset=500)
+    watch, data = Resident(), load("mnist5k", subset=300)
     given = {"generators": ("rotation",), "epochs": epochs, "evidence_every": 5, "evidence_below": 9.0}
     learn(data, "mlp5", run=run, callbacks=watch, checkpoint_seconds=0.0, **given)
     tenth, last = (watch.pages[k] * os.sysconf("SC_PAGE_SIZE") / 2**20 for k in (epochs // 10, -1))
