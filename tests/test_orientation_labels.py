@@ -1,4 +1,4 @@
-"""Labels that are the orientation itself: a half turn must not be called invariant; and where it is one, it is found."""
+"""Labels that are the orientation: a half turn must not be called invariant; where it is an invariance, it is found."""
 
 import pytest
 import torch
