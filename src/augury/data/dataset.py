@@ -108,7 +108,7 @@ class Dataset:
             y = self.to_units(self.y_train)
             outputs = f"{self.n_outputs} target{'s' * (self.n_outputs > 1)} from {y.min():g} to {y.max():g}"
         line = f"{count} {inputs_in_words(self.kind, self.input_shape, self.layout)}, {outputs}"
-        skipped = f"{len(self.skipped)} files skipped" if self.skipped else ""
+        skipped = f"{len(self.skipped)} file{'s' * (len(self.skipped) > 1)} skipped" if self.skipped else ""
         none = "" if len(self.x_test) else "no test set"
         return "; ".join(part for part in (line, self.scaling, none, skipped) if part)
 

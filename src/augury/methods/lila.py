@@ -108,6 +108,7 @@ class Lila(WithEvidence):
 
     model: OrbitAverage
     evidence: AnyEvidence
+    ends_with = "intervals of the widths"
 
     def __init__(
         self,
