@@ -36,6 +36,8 @@ from augury.training.batches import streams
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "calibration.json"
 POINTS, RADIUS, SIGMA = 80, 2.0, 0.5
 """Size of a data set, radius of the disc, standard deviation of the noise."""
+DIGITS = 1000
+"""Digits in each set with a planted width."""
 NODES = 64
 """Nodes of the midpoint rule for the exact orbit average."""
 GRID = range(0, 181, 3)
@@ -131,6 +133,31 @@ def null_run(method: str, case: str, seed: int) -> dict[str, Any]:
     return {"invariant": called, "widths": widths, "notes": list(found.notes), "run_seconds": found.seconds}
 
 
+PLANTED = ("rotated", "partially_rotated", "translated", "scaled")
+"""Variants of digits with a planted width."""
+
+
+def planted_run(method: str, variant: str, model: str, seed: int) -> dict[str, Any]:
+    """One training on digits with planted widths: how many of them are inside their intervals."""
+    data = load("mnist5k", variant=variant, subset=DIGITS, seed=seed)
+    data = replace(data, x_test=data.x_test[:1000], y_test=data.y_test[:1000])
+    found = learn(data, model, method, seed=seed).invariance
+    widths = {n: [w.value, w.low, w.high, w.verdict] for n, w in found.widths.items()}
+    planted = {n: w for n, w in found.widths.items() if w.planted is not None and abs(w.planted) > 0}
+    inside = [
+        n
+        for n, w in planted.items()
+        if (w.low or 0) <= (w.planted or 0) <= (math.inf if w.high is None else w.high)
+    ]
+    facts = {"accuracy": found.test_accuracy, "notes": list(found.notes), "run_seconds": found.seconds}
+    return {
+        "planted": {n: w.planted for n, w in planted.items()},
+        "inside": inside,
+        "widths": widths,
+        **facts,
+    }
+
+
 def span(text: str) -> range:
     """100-139 as a range."""
     first, _, last = text.partition("-")
@@ -150,6 +177,10 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["exact", "invariant_weights", "lila"])
     parser.add_argument("--widths", nargs="*", type=float, default=[20, 60, 120])
     parser.add_argument("--nulls", nargs="*", default=list(NULLS), choices=list(NULLS))
+    parser.add_argument(
+        "--planted", nargs="*", default=[], choices=PLANTED, help="digits with planted widths"
+    )
+    parser.add_argument("--models", nargs="+", default=["cnn", "mlp"])
     parser.add_argument("--seeds", type=span, default=range(100, 140))
     parser.add_argument("--null-seeds", type=span, default=range(100, 120))
     parser.add_argument("--out", type=Path, default=RESULT)
@@ -182,6 +213,11 @@ def main() -> None:
         for degrees in given.widths:
             label = {"method": method, "planted": degrees}
             cell(label, given.seeds, lambda s, m=method, d=degrees: drawn_run(m, d, s), "covered")
+        for variant in given.planted if method != "exact" else ():
+            for model in given.models:
+                label = {"method": method, "variant": variant, "model": model}
+                runs = given.null_seeds
+                cell(label, runs, lambda s, m=method, v=variant, n=model: planted_run(m, v, n, s), "inside")
         for case in given.nulls if method != "exact" else ():
             cell(
                 {"method": method, "null": case},

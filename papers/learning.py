@@ -20,6 +20,8 @@ _RECIPE = {
     "warm_up": 0.0,
     "evidence_below": 9.0,
     "standardise": False,
+    "evidence_images": 500,
+    "eta_images": 64,
 }
 RECIPE: dict[str, dict[str, Any]] = {
     "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0},
@@ -36,7 +38,9 @@ def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
     from augury.methods.learn import learn
 
     data = data_of(cell)
-    settings = {"device": device, **RECIPE.get(cell.algorithm, {}), **cell.settings, "seed": cell.seed}
+    affine = {"generators": ("affine",)} if data.kind == "image" else {}
+    recipe = {"device": device, **affine, **RECIPE.get(cell.algorithm, {})}
+    settings = {**recipe, **cell.settings, "seed": cell.seed}
     return data, learn(data, model=cell.model, method=cell.algorithm, **settings)
 
 

@@ -19,13 +19,13 @@ LEARNS = {"epochs": 100, "batch": 20, "samples": 4, "samples_eval": 4}
 
 
 class Ticks:
-    """Every look at it costs a second."""
+    """Every look at it costs some time."""
 
-    def __init__(self):
-        self.at = 0.0
+    def __init__(self, tick=0.001):
+        self.at, self.tick = 0.0, tick
 
     def __call__(self):
-        self.at += 1.0
+        self.at += self.tick
         return self.at
 
 
@@ -44,12 +44,25 @@ def test_the_time_is_made_of_steps_climbs_the_end_and_scores():
 
 def test_steps_and_climbs_are_timed_by_the_clock_if_there_is_an_evidence():
     found = forecast(coordinates(20), "toy_mlp", clock=Ticks(), **QUICK)
-    climbs_at_once = LearnConfig.for_method("lila", **QUICK).climbs(6)
-    assert found.costs == Costs(1.0, 1.0 / climbs_at_once, 1.0, 1, 1.0 / 20)
+    expected = (0.001, 0.001, 0.001, 1, 0.001 / 20)
+    for cost, value in zip(found.costs.to_json().values(), expected, strict=True):
+        assert cost == pytest.approx(value)
     assert found.steps == 2 and found.climbs == climbs_of(LearnConfig.for_method("lila", **QUICK))
     assert found.weights == 2 * 50 + 50 + 50 * 2 + 2 and found.widths == ("rotation",)
     found = forecast(coordinates(20), "toy_mlp", "augerino", clock=Ticks(), **QUICK)
     assert found.costs.climb == 0.0 and found.climbs == 0
+
+
+def test_costly_inputs_are_timed_on_fewer_and_scaled_up():
+    # A tick of 100 s says that 4 inputs take 100 s: then 2 inputs are timed, not 10, and the step is 5 times as long.
+    found = forecast(coordinates(20), "toy_mlp", clock=Ticks(100.0), **QUICK)
+    assert found.costs.step == pytest.approx(100.0 * 10 / 2)
+    config = LearnConfig.for_method("lila", **QUICK)
+    whole = config.evidence_images + config.eta_steps * config.eta_images
+    assert found.costs.climb == pytest.approx(
+        100.0 * whole / 2
+    )  # one image for the factors, one step with one
+    assert found.costs.score == pytest.approx(100.0)
 
 
 def test_a_real_run_takes_about_what_was_said():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch import nn
 
 import augury
@@ -400,3 +401,15 @@ def test_the_same_in_ones_own_loop():
 def test_the_size_of_images_is_one_number_or_two(size):
     refused("height and width", augury.Affine2d, size)
     assert augury.Affine2d(np.int64(28)).image_size == (28, 28) == augury.Affine2d([28, 28]).image_size
+
+
+def test_the_command_line_begins_with_a_run_and_freezes_its_trunk(augury, npz):
+    words = "--epochs 1 -S 2 -g rotation --set evidence_below=9 --set evidence_every=1 -q --no-baseline"
+    quick = words.split()
+    assert augury("learn", npz, "--model", "mlp5", "--run", "a", *quick)[0] == 0
+    assert augury("learn", npz, "--weights", "a", "--freeze", "trunk", "--run", "b", *quick)[0] == 0
+    first, second = (load_file(f"{run}/model.safetensors") for run in "ab")
+    changed = {name for name in first if not torch.equal(first[name], second[name])} - {"transform.eta"}
+    assert len(changed) == 2
+    code, _, err = augury("learn", npz, "--freeze", "nowhere", "--run", "c", *quick)
+    assert code == 2 and "'trunk'" in err

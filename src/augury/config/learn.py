@@ -120,13 +120,13 @@ class EvidenceConfig(Record):
     """Learning rate of log delta and log sigma^2, Adam; paper A takes 0.05. 0: solved for their maximum."""
     delta_steps: int = 10
     """Adam's steps on them at every step up the evidence; 0 holds them as they are."""
-    evidence_images: int = 500
+    evidence_images: int = 300
     """Most data behind the factors of one step up the evidence; a sample is scaled up."""
     eta_rate: float = 0.1
     """Learning rate of the widths, Adam; paper A takes 0.05 over ten times as many epochs."""
     eta_steps: int = 8
     """Mini-batch steps on the widths that share the same factors."""
-    eta_images: int = 64
+    eta_images: int = 40
     """Data in each of these steps."""
     batchnorm: str = "refuse"
     """BatchNorm couples samples: "refuse" says so and stops, "evaluate" uses running statistics."""
@@ -173,7 +173,8 @@ class LearnConfig(EvidenceConfig):
     """Parameters that stay as they are and are not part of the evidence: the beginnings of their names, separated by
     commas, or "trunk" for all but the last layer."""
     generators: tuple[str, ...] | None = None
-    """Which transformations may act; None for what suits the data: all six affine on images (paper A)."""
+    """Which transformations may act; None for what suits the data: all six affine on images
+    (paper A), and the mirror on colour images."""
     widths: Mapping[str, float] = field(default_factory=dict)
     """Widths at the start in their units; zero for those not named, as in paper A. `augmented` keeps them."""
     slight: Mapping[str, float] = field(default_factory=dict)

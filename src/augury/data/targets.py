@@ -35,6 +35,7 @@ class Options:
     seed: int = 0
     kind: str | None = None
     size: tuple[int, int] | None = None
+    side: int | None = None
     skip_bad: bool = False
     progress: Progress = silent
 

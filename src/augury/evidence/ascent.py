@@ -54,7 +54,7 @@ class Evidence(Climber):
         Views in one pass through the network, which bounds the memory. Default: by the network's activations.
     settings
         Any field of `augury.config.learn.EvidenceConfig`, whose defaults are those of `augury.learn`:
-        structure="kron", delta=0.1, evidence_images=500, eta_steps=8, ...
+        structure="kron", delta=0.1, evidence_images=300, eta_steps=8, ...
     """
 
     @synonyms

@@ -23,7 +23,9 @@ not converge: on a CNN and 1,000 digits, 25 steps of L-BFGS gained 200 nats and 
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -44,8 +46,8 @@ VIEWS, FEWEST = (
     32,
     8,
 )  # views per input for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED = 100  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
-SHALLOW, DEEP, KERNEL = 1000, 600, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
+SHALLOW, DEEP, KERNEL = 1000, 400, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 STEPS = 10  # natural-gradient steps at one width, at most
 ENOUGH = 0.02  # nats: natural-gradient steps that would gain less are not taken
@@ -75,6 +77,8 @@ class Refit(ABC):
 
     held = False
     """Whether layers below the output stay as they were trained."""
+    jitter: Mapping[str, float] = MappingProxyType({})
+    """Standard deviation of each width over the last steps up the evidence, as eta, where known."""
 
     @property
     def views(self) -> int:
@@ -147,7 +151,8 @@ class LaplaceRefit(Refit):
         own = set() if self.head is None else {id(p) for p in self.head.parameters()}
         alone = all(id(p) in own for block in evidence.laplace.structure.blocks for p in block.parameters)
         self.shallow = alone and isinstance(evidence.likelihood, Gaussian)
-        self.held = not self.shallow
+        below = any(p.requires_grad and id(p) not in own for p in evidence.model.net.parameters())
+        self.held = below and not self.shallow  # frozen layers were trained for no width
         super().__init__(evidence.model, x, y, seed, None if self.shallow else DEEP)
         self.N, self.share = len(x), len(self.x) / len(x)
 

@@ -20,6 +20,9 @@ equality); the variance of the data's terms beyond that is added to s^2, as in a
 
     s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d)
 
+Layers that are held also keep l's best near the width that they were trained at, which the last steps up the evidence
+moved to and fro: the standard deviation of the width over them is added to both sides, in quadrature.
+
 The verdict asks whether the interval lies on one side of `slight`, the width below which a transformation hardly moves
 anything. A network that is switched off (delta to infinity) has the evidence of a guess at every width, so l is never
 below that of a guess that never looks at the inputs; if the run's own evidence does not beat it, no width is decided:
@@ -44,7 +47,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
 from augury.records.results import Width
 from augury.training.batches import Batches
-from augury.training.learner import Findings, untold
+from augury.training.learner import Findings, untold, widths_of
 
 SLIGHT = 0.1
 """eta below which a width counts as none by default: 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
@@ -52,7 +55,7 @@ DROP = 1.92
 """Nats below the best: 1.96^2 / 2."""
 FAR = 20.0
 """Nats below the best at which a scan turns back."""
-SINGLE, SEVERAL = (12, 12), (6, 4)
+SINGLE, SEVERAL = (12, 12), (5, 2)
 """Widths of a scan and further ones at its best and at the ends of the interval, at most; for one width, or several."""
 NEAR = 0.3
 """Largest move of a width, as eta, to where the evidence is best, if the layers below the output are held: farther away
@@ -180,16 +183,18 @@ def intervals(
     rng: torch.Generator,
     slight: Mapping[str, float],
     tell: Tell = untold,
+    jitter: Mapping[str, float] | None = None,
 ) -> Findings:
     """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
     refit = refit_of(evidence, batches, rng)
+    refit.jitter = jitter or {}
+    if isinstance(evidence, NtkEvidence) and (bound := refit.knot().log_p) <= guess(batches.y):
+        widths = widths_of(refit.model.transform, "undecided")  # a profile is long and would decide nothing
+        return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
     found = supported(refit, slight, tell)
-    ntk = isinstance(evidence, NtkEvidence)  # whose bound is tightest where its widths were profiled
     if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
-    elif ntk and found.log_evidence is not None and found.log_evidence <= guess(batches.y):
-        found = replace(found, log_evidence=refit.knot().log_p)  # in a profile it is never below a guess's
-    return undecided_below_guess(found, batches.y, LOOSE if ntk else NOTE)
+    return undecided_below_guess(found, batches.y)
 
 
 def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) -> Findings:
@@ -204,6 +209,8 @@ def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) ->
                 refit, spec, limit, known, partial(_told, tell, k, len(transform.specs))
             )
             log_p, (low, high) = found.knots[eta].log_p, found.interval()
+            if refit.held:
+                low, high = widened(low, high, eta, 1.96 * refit.jitter.get(spec.name, 0.0), spec.upper)
             widths[spec.name] = width_of(spec, eta, min(low, eta), max(high, eta), limit)
             moved |= eta != here
             better = eta if low <= eta <= high else found.best
@@ -254,6 +261,13 @@ def _profile(
     refit.restore(states[eta])
     transform.set_widths({spec.name: unit.to_person(eta)})
     return found, here, eta, (found.knots[eta], states[eta])
+
+
+def widened(low: float, high: float, eta: float, noise: float, upper: float) -> tuple[float, float]:
+    """Return the ends of an interval with independent noise in where its width stands."""
+    centre = min(max(eta, low), high)
+    below, above = math.hypot(centre - low, noise), math.hypot(high - centre, noise)
+    return max(0.0, centre - below), min(upper, centre + above)
 
 
 def slight_of(spec: WidthSpec, slight: Mapping[str, float]) -> float:
