@@ -180,7 +180,7 @@ def test_sizes_are_said(tmp_path):
     assert "(2 sizes, resized)" in load(tmp_path).describe()
     (tmp_path / "cat/bad.png").write_bytes(b"no")
     skipped = load(tmp_path, skip_bad=True, test_fraction=0.0)
-    assert skipped.describe().endswith("no test set; 1 files skipped")
+    assert skipped.describe().endswith("no test set; 1 file skipped")
 
 
 def test_pictures_of_twelve_bits_are_refused(tmp_path):

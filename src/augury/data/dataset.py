@@ -111,7 +111,7 @@ class Dataset:
             outputs = f"{self.n_outputs} target{'s' * (self.n_outputs > 1)} from {y.min():g} to {y.max():g}"
         words = self.closed * "closed " + inputs_in_words(self.kind, self.input_shape, self.layout)
         line = f"{count} {words}, {outputs}"
-        skipped = f"{len(self.skipped)} files skipped" if self.skipped else ""
+        skipped = f"{len(self.skipped)} file{'s' * (len(self.skipped) > 1)} skipped" if self.skipped else ""
         none = "" if len(self.x_test) else "no test set"
         return "; ".join(part for part in (line, self.scaling, none, skipped) if part)
 

@@ -122,6 +122,7 @@ class Lila(WithEvidence):
 
     model: OrbitAverage
     evidence: AnyEvidence
+    ends_with = "intervals of the widths"
 
     def __init__(
         self,
