@@ -297,7 +297,7 @@ NOTE = (
 """Said where the evidence does not beat a guess."""
 LOOSE = (
     "The lower bound on the evidence is {value:.2f} nats per input, that of a guess that never looks at them "
-    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, take more data, or "
+    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, or "
     "freeze what has no Kronecker factors and take evidence='laplace'."
 )
 """The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
