@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo install test lint docs clean
+.PHONY: demo install test lint docs fuzz kill hostile package clean
 
 demo: .venv/.demo_installed  ## learn the rotation planted in real digits
 	$(BIN)/augury learn mnist5k --variant rotated --run runs/demo --overwrite
@@ -12,6 +12,18 @@ install: .venv/.demo_installed  ## put .venv/bin/augury there, and nothing else
 
 test: lint  ## lint, types, layers, then every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+fuzz: .venv/.test_installed  ## 100,000 damaged inputs for every reader; resumes from runs/fuzz.json
+	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(BIN)/python tests/fuzzing.py --inputs 100000
+
+kill: .venv/.test_installed  ## 100 SIGKILLs and 30 other signals at random moments; all runs resume bit for bit
+	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(BIN)/python tests/killing.py --kills 100 --signals 30
+
+hostile: .venv/.test_installed  ## verdicts on data that hold no invariance; hours
+	PYTHONPATH=. $(BIN)/python benchmarks/hostile.py
+
+package:  ## wheel and sdist, installed in clean environments of every Python that is there, and used from elsewhere
+	.ci/package
 
 docs: .venv/.docs_installed  ## the documentation, into docs/_build; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build

@@ -197,6 +197,7 @@ def test_r2_is_averaged_over_the_targets_that_change_and_descriptors_are_put_in_
         "invariant to rotation; partly invariant to scale; sensitive to color"
     )
     assert in_words({"a": 0.75, "b": 0.25}) == "invariant to a; sensitive to b"
+    assert in_words({"a": 1.0, "b": 0.0}, {"a": 8.0, "b": 3.0}) == "invariant to a; undecided about b"
 
 
 def test_a_run_folder_gives_record_and_model_back(net, tmp_path):

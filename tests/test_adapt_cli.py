@@ -15,7 +15,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("adapt")
     save_model(folder / "e.safetensors", extractor(), describe_extractor(extractor()))
     for kind in ("classification", "regression"):
-        data = task(0, N=100, kind=kind)
+        data = task(0, N=160, kind=kind)
         parts = {n: getattr(data, n).numpy() for n in ("x_train", "y_train", "x_test", "y_test")}
         np.savez(folder / f"{kind}.npz", **parts)
         np.savez(folder / f"{kind}_alone.npz", x=parts["x_train"], y=parts["y_train"])
@@ -44,6 +44,26 @@ def test_bars_words_head_scores_and_bound_for_a_person(files, augury):
     assert "This task: invariant to right; sensitive to left." in out
     for words in ("64 features to 2 classes", "held-out estimate", "accuracy", "together", "2 levels"):
         assert words in out
+
+
+def test_a_difference_of_a_few_nats_is_undecided(augury, files, tmp_path):
+    data = task(0, N=40)
+    np.savez(tmp_path / "few.npz", x=data.x_train.numpy(), y=data.y_train.numpy())
+    words = (
+        "adapt",
+        files / "e.safetensors",
+        tmp_path / "few.npz",
+        "--test-fraction",
+        0,
+        "--run",
+        tmp_path / "run",
+    )
+    code, out, err = augury(*words)
+    assert code == 0 and "This task: undecided about left, right." in out, err
+    margins = json.loads((tmp_path / "run" / "adaptation.json").read_text())["margins"]
+    assert all(0 < margin < 7.7 for margin in margins.values())
+    assert f"undecided: {margins['left']:.1f} nats" in out
+    assert "undecided about left, right" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_regression_without_a_test_set_is_scored_by_what_was_left_out(files, augury):

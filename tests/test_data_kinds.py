@@ -175,12 +175,12 @@ def test_sizes_are_said(tmp_path):
     image_folder(tmp_path, {"cat": 3, "dog": 3})
     picture(8, 20).save(tmp_path / "cat/wide.png")
     picture(16, 16).save(tmp_path / "cat/large.png")
-    assert "3 x 8 x 8 (3 sizes, cropped)" in load(tmp_path).describe()
+    assert "3 x 8 x 8 (3 sizes, cropped at the centre)" in load(tmp_path).describe()
     (tmp_path / "cat/wide.png").unlink()
     assert "(2 sizes, resized)" in load(tmp_path).describe()
     (tmp_path / "cat/bad.png").write_bytes(b"no")
     skipped = load(tmp_path, skip_bad=True, test_fraction=0.0)
-    assert skipped.describe().endswith("no test set; 1 files skipped")
+    assert skipped.describe().endswith("no test set; 1 file skipped")
 
 
 def test_pictures_of_twelve_bits_are_refused(tmp_path):

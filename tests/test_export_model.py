@@ -23,6 +23,7 @@ CASES = {
     "composed": ("image", (3, 12, 16), "mlp5", ["C2", "affine", "color"]),
     "signal": ("signal", (2, 16), "signal_cnn", ["signal"]),
     "amplitude": ("signal", (2, 16), "signal_cnn", ["amplitude"]),
+    "outline": ("signal", (2, 16), "signal_cnn", ["outline"]),
     "points": ("points", (9, 3), "pointnet", ["rotation3d", "scale"]),
     "coordinates": ("coordinates", (2,), "toy_mlp", ["affine"]),
 }

@@ -2,28 +2,32 @@
 
 import json
 import time
-from typing import ClassVar
 
 import pytest
 
 import augury
+import augury.methods.forecast as forecasting
 from augury.cli.console import duration
 from augury.config.learn import LearnConfig
+from augury.evidence.refit import LaplaceRefit
 from augury.methods.forecast import Costs, climbs_of, forecast, peak_memory, steps_of, total_seconds
 from augury.methods.widths import usual_knots
 from training_doubles import coordinates
 
 QUICK = {"epochs": 6, "batch": 10, "samples": 2, "samples_eval": 2}
 
+LEARNS = {"epochs": 100, "batch": 20, "samples": 4, "samples_eval": 4}
+"""Enough for the toy data to be learned: if they are not, there is nothing to scan."""
+
 
 class Ticks:
-    """Every look at it costs a second."""
+    """Every look at it costs some time."""
 
-    def __init__(self):
-        self.at = 0.0
+    def __init__(self, tick=0.001):
+        self.at, self.tick = 0.0, tick
 
     def __call__(self):
-        self.at += 1.0
+        self.at += self.tick
         return self.at
 
 
@@ -42,35 +46,47 @@ def test_the_time_is_made_of_steps_climbs_the_end_and_scores():
 
 def test_steps_and_climbs_are_timed_by_the_clock_if_there_is_an_evidence():
     found = forecast(coordinates(20), "toy_mlp", clock=Ticks(), **QUICK)
-    climbs_at_once = LearnConfig.for_method("lila", **QUICK).climbs(6)
-    assert found.costs == Costs(1.0, 1.0 / climbs_at_once, 1.0, 1, 1.0 / 20)
+    expected = (0.001, 0.001, 0.001, 1, 0.001 / 20)
+    for cost, value in zip(found.costs.to_json().values(), expected, strict=True):
+        assert cost == pytest.approx(value)
     assert found.steps == 2 and found.climbs == climbs_of(LearnConfig.for_method("lila", **QUICK))
     assert found.weights == 2 * 50 + 50 + 50 * 2 + 2 and found.widths == ("rotation",)
     found = forecast(coordinates(20), "toy_mlp", "augerino", clock=Ticks(), **QUICK)
     assert found.costs.climb == 0.0 and found.climbs == 0
 
 
+def test_costly_inputs_are_timed_on_fewer_and_scaled_up():
+    # A tick of 100 s says that 4 inputs take 100 s: then 2 inputs are timed, not 10, and the step is 5 times as long.
+    found = forecast(coordinates(20), "toy_mlp", clock=Ticks(100.0), **QUICK)
+    assert found.costs.step == pytest.approx(100.0 * 10 / 2)
+    config = LearnConfig.for_method("lila", **QUICK)
+    whole = config.evidence_images + config.eta_steps * config.eta_images
+    assert found.costs.climb == pytest.approx(
+        100.0 * whole / 2
+    )  # one image for the factors, one step with one
+    assert found.costs.score == pytest.approx(100.0)
+
+
 def test_a_real_run_takes_about_what_was_said():
-    data, clock = augury.load("mnist5k", subset=100), time.process_time
-    settings = {"epochs": 3, "samples": 4, "samples_eval": 4}
+    data, clock = augury.load("toy", variant="rotated", subset=100), time.process_time
     for method in ("lila", "augerino"):
-        augury.learn(data, "mlp5", method, **{**settings, "epochs": 1})  # loads what must be loaded
-        said = forecast(data, "mlp5", method, clock=clock, **settings).seconds
+        augury.learn(data, method=method, **{**LEARNS, "epochs": 1})  # loads what must be loaded
+        said = forecast(data, method=method, clock=clock, **LEARNS).seconds
         started = clock()
-        augury.learn(data, "mlp5", method, **settings)
+        augury.learn(data, method=method, **LEARNS)
         took = clock() - started
         assert took / 4 < said < 4 * took
 
 
 def test_the_bar_counts_the_intervals():
+    stages = []
+
     class Heard(augury.Progress):
-        stages: ClassVar[list] = []
-
         def stage(self, what, done=0, total=0):
-            self.stages.append((what, done, total))
+            stages.append((what, done, total))
 
-    augury.learn(coordinates(20), "toy_mlp", callbacks=Heard(), **QUICK)
-    *intervals, last = Heard.stages
+    augury.learn(augury.load("toy", variant="rotated", subset=100), callbacks=Heard(), **LEARNS)
+    *intervals, last = stages
     assert last == ("test set", 0, 0) and {what for what, _, _ in intervals} == {"intervals of the widths"}
     done = [d for _, d, _ in intervals]
     assert done == sorted(done) and 3 <= done[-1] <= intervals[-1][2] == usual_knots(1)
@@ -95,3 +111,14 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(augury, tmp_path, 
     assert [run["method"] for run in found["runs"]] == ["lila", "plain"] and found["run"] == "runs/toy-lila"
     assert found["seconds"] == pytest.approx(sum(run["seconds"] for run in found["runs"]))
     assert len(json.loads(augury(*command, "--json", "-q", "--no-baseline")[1])["runs"]) == 1
+
+
+def test_the_end_of_a_run_is_part_of_the_memory(monkeypatch):
+    """Intervals and scores have the peak: one knot of a profile, and as many test inputs as are scored at once."""
+    asked, knot, scored = [], LaplaceRefit.knot, forecasting.score
+    monkeypatch.setattr(LaplaceRefit, "knot", lambda self: asked.append(len(self.x)) or knot(self))
+    monkeypatch.setattr(
+        forecasting, "score", lambda model, x, *rest: asked.append(len(x)) or scored(model, x, *rest)
+    )
+    forecast(coordinates(20), "toy_mlp", **QUICK)
+    assert asked == [20, 20]

@@ -149,7 +149,10 @@ def test_the_slider_knows_what_was_learned(run):
 def test_a_run_that_still_trains_has_a_page(tmp_path):
     run = learned_run(tmp_path / "young", ended=False)
     text = parsed(page(run)).text
-    assert "has not ended: 5 of 5 epochs" in text and "has no pictures" in text
+    assert "has not ended: its epochs are done, its results are not written yet." in text
+    assert "has no pictures" in text
+    put(run / "metrics.jsonl", "".join((run / "metrics.jsonl").read_text().splitlines(keepends=True)[:3]))
+    assert "has not ended: 3 of 5 epochs are done." in parsed(page(run)).text
     put(run / "metrics.jsonl", "")
     assert "No epoch has ended yet" in parsed(page(run)).text
 

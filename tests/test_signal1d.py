@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from augury.core.rng import generator
-from augury.transforms.signal1d import Signal1d
+from augury.transforms.signal1d import CircularShift, Mirror, Signal1d
+from augury.transforms.vocabulary import build
 from refusal import refused
 
 
@@ -56,3 +57,59 @@ def test_order_of_names_does_not_matter_and_mistakes_are_told(x):
     refused("15 samples; got 14", Signal1d(15), x[..., 1:], 2, generator(0))
     refused("Did you mean 'time_shift'", Signal1d, 15, ["time_shft"])
     refused("at least one", Signal1d, 15, [])
+
+
+def shifted(x, samples):
+    transform = CircularShift(x.shape[-1]).double()
+    transform.set_widths({"circular_shift": abs(samples)})
+    eps = torch.full((len(x), 1, 1), float(np.sign(samples)), dtype=torch.float64)
+    return transform.act(x, eps)[:, 0].detach()
+
+
+@pytest.mark.parametrize("length", [14, 15])
+def test_a_circular_shift_of_whole_samples_rolls(x, length):
+    x = x[..., :length]
+    for samples in (1, 4, -3, length // 2):
+        assert torch.allclose(shifted(x, samples), x.roll(-samples, -1), atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [14, 15])
+def test_a_circular_shift_is_exact_between_samples_for_waves_and_shifts_add_up(x, length):
+    t = torch.arange(length, dtype=torch.float64)
+    wave = lambda s: torch.cos(2 * torch.pi * 3 * (t + s) / length + 0.4).expand(1, 1, -1)  # noqa: E731
+    assert torch.allclose(shifted(wave(0.0), 2.3), wave(2.3), atol=1e-12)
+    x = x[..., :15]  # of odd length: an even one has a frequency without a phase
+    assert torch.allclose(shifted(shifted(x, 1.7), 2.1), shifted(x, 3.8), atol=1e-12)
+    assert torch.allclose(shifted(shifted(x, 1.7), -1.7), x, atol=1e-12)
+
+
+def test_the_widest_circular_shift_makes_every_start_equally_likely(x):
+    transform = CircularShift(15, "centred").double()
+    transform.set_widths({"circular_shift": 7.5})  # half of 15 samples, the bound
+    refused("at most 7.5 samples", transform.set_widths, {"circular_shift": 8.0})
+    mean = transform(x, 15, generator(0)).mean(1)
+    assert torch.allclose(mean, x.mean(-1, keepdim=True).expand_as(mean), atol=1e-12)
+    narrower = CircularShift(15, "centred").double()
+    narrower.set_widths({"circular_shift": 3.0})
+    assert (narrower(x, 15, generator(0)).mean(1) - mean).abs().max() > 0.01
+
+
+def test_the_mirror_reverses_with_the_chance_of_its_width(x):
+    mirror = Mirror(relaxation="straight_through").double()
+    assert torch.equal(mirror.element(x, 1), x.flip(-1)) and torch.equal(mirror.element(x, 0), x)
+    mirror.set_widths({"mirror": 30.0})
+    views = mirror(x, 4000, generator(0))
+    reversed_ = (views - x.flip(-1)[:, None]).abs().amax((2, 3)) < 1e-12
+    kept = (views - x[:, None]).abs().amax((2, 3)) < 1e-12
+    assert bool((reversed_ | kept).all()) and reversed_.double().mean().item() == pytest.approx(0.3, abs=0.02)
+    refused("at most 50 %", mirror.set_widths, {"mirror": 60.0})
+
+
+def test_the_words_of_closed_signals_build_them():
+    closed = build("outline", "signal", (1, 15))
+    assert closed.names == ("mirror", "circular_shift")
+    assert [spec.unit.symbol for spec in closed.specs] == ["%", "samples"]
+    assert build("amplitude,circular_shift", "signal", (1, 15)).names == ("circular_shift", "amplitude")
+    assert type(build("mirror", "signal", (1, 15))) is Mirror
+    assert "circular_shift" not in build("signal", "signal", (1, 15)).names
+    refused("acts on data of kind signal", build, "mirror", "image", (1, 8, 8))

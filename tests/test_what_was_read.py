@@ -83,6 +83,12 @@ def test_amortize_says_what_was_read(augury, folder):
     )
     code, _, err = augury(*words)
     assert code == 0 and f"Read folder {folder}: 20 images, 1 x 8 x 8; scaled to 0..1; no labels" in err, err
+    assert "contrastive" in err and "evidence" not in err and "test set" not in err
+    code, out, _ = augury("report", "runs/pets-extractor")
+    page = (folder.parent / out.strip()).read_text()
+    assert (
+        "contrastive" in page and "has not ended" not in page and "None" not in page and "targets" not in page
+    )
 
 
 @pytest.mark.parametrize("names", [("Train", "Test"), ("training", "testing"), ("train", "val")])

@@ -17,7 +17,7 @@ from augury.transforms.color import COLORS, Color
 from augury.transforms.compose import Compose, Correlated
 from augury.transforms.finite_groups import CyclicRotation, Flip, Translations
 from augury.transforms.points3d import POINT_GENERATORS, Rotation3d
-from augury.transforms.signal1d import Signal1d
+from augury.transforms.signal1d import CircularShift, Mirror, Signal1d
 from reference.differences import central_difference
 from refusal import refused
 
@@ -77,6 +77,10 @@ ROWS = [
     Row("signal", lambda: Signal1d(16), smooth(3, 2, 16), 1e-12, kinked=True),
     Row("amplitude", lambda: Signal1d(16, ["amplitude"]), smooth(3, 2, 16)),
     Row("time shift", lambda: Signal1d(16, ["time_shift"]), smooth(3, 2, 16), 1e-12, kinked=True),
+    Row("circular shift", lambda: CircularShift(16), smooth(3, 2, 16), 1e-12),
+    Row("circular shift, odd", lambda: CircularShift(15, "stratified"), smooth(3, 2, 15), 1e-12),
+    Row("mirror", Mirror, smooth(3, 2, 16)),
+    Row("outline", lambda: Compose([Mirror(), CircularShift(16)]), smooth(3, 2, 16), 1e-12),
     Row("points", lambda: Rotation3d(POINT_GENERATORS), cloud(3, 7, 3), 1e-12),
     Row("rotation about z", lambda: Rotation3d(["rotation_z"]), cloud(3, 7, 3), 1e-12),
     Row("C2", lambda: CyclicRotation(2), WIDE),

@@ -11,7 +11,7 @@ import torch
 
 from augury.auditing.data import FOR_KIND, Inputs, corrupt, read_inputs
 from augury.auditing.measures import check_method
-from augury.auditing.model_source import Model, load_source
+from augury.auditing.model_source import Model, image_size, load_source
 from augury.auditing.orbits import Orbit, orbit_of
 from augury.auditing.spectrum import jacobian_sigmas, weight_sigmas
 from augury.auditing.statistics import Auditor, SetStatistics, Step
@@ -95,9 +95,10 @@ def examine(
     began = time.perf_counter()
     config = AuditConfig.of(**settings)
     check_method(config.saliency)
-    inputs = read_inputs(data, config.part, kind).sample(config.images or None, config.seed)
+    size = image_size(model)
+    inputs = read_inputs(data, config.part, kind, size).sample(config.images or None, config.seed)
     others = {
-        key: read_inputs(other, kind=kind).sample(config.drift_images, config.seed)
+        key: read_inputs(other, kind=kind, size=size).sample(config.drift_images, config.seed)
         for key, other in (drift or {}).items()
     }
     name = str(model) if isinstance(model, str | Path) else getattr(model, "__name__", type(model).__name__)

@@ -5,6 +5,7 @@ A network that is invariant by construction is so on any input, one that has lea
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
+from augury.data.named import NAMED
 from augury.data.unlabelled import Unlabelled, load_inputs
 
 PARTS = ("test", "train")
@@ -49,10 +51,14 @@ class Inputs:
         )
 
 
-def read_inputs(data: Any, part: str = "test", kind: str | None = None) -> Inputs:
-    """Return the inputs of any source, with labels or without."""
+def read_inputs(
+    data: Any, part: str = "test", kind: str | None = None, size: tuple[int, int] | None = None
+) -> Inputs:
+    """Return the inputs of any source, with labels or without; images of a folder in the size that the model takes."""
     choose("part", part, PARTS)
-    found = data if isinstance(data, Dataset | Unlabelled) else load_inputs(data, kind=kind)
+    files = isinstance(data, str | Path) and data not in NAMED and Path(data).is_dir()
+    options = {"size": size} if files and size is not None else {}
+    found = data if isinstance(data, Dataset | Unlabelled) else load_inputs(data, kind=kind, **options)
     if isinstance(found, Dataset):
         inputs = _labelled(found, part)
     else:

@@ -15,12 +15,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from augury.core.errors import InputError
+from augury.core.errors import AuguryError, InputError
 from augury.core.rng import generator
 from augury.models.hypernetwork import HyperExtractor
 from augury.models.networks import NETWORKS
 from augury.models.networks import build as build_net
-from augury.records.saved import is_ours
+from augury.records.saved import is_ours, read_saved
+from augury.training.run_folder import model_file
 from augury.training.saved_model import load_model
 
 CAN_RUN_CODE = (".pt2", ".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib", ".t7")
@@ -28,6 +29,15 @@ CAN_RUN_CODE = (".pt2", ".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".job
 TRUST = "Loading such a file can run any code that its author put into it, with your rights."
 """What trust means."""
 FORMS = "a run folder, a .safetensors (with an architecture), package.module:callable, or, trusted, a .pt2, .pt or .pth"
+
+
+def image_size(model: Any) -> tuple[int, int] | None:
+    """Return height and width of the images that a saved model of ours takes."""
+    try:
+        saved = read_saved(model_file(Path(model).expanduser()))
+    except (AuguryError, OSError, TypeError):
+        return None
+    return (saved.input_shape[1], saved.input_shape[2]) if saved.data_kind == "image" else None
 
 
 def load_source(

@@ -75,7 +75,8 @@ def _why(
         return " ".join(parts)
     if broken:
         worst = max(broken, key=lambda name: drift[name].LI_relative or 0.0)
-        parts.append(_figures(f"It breaks on {', '.join(broken)}: on {worst}", drift[worst]))
+        there = "there" if len(broken) == 1 else f"on {worst}"
+        parts.append(_figures(f"It breaks on {', '.join(broken)}: {there}", drift[worst]))
     elif drift:
         parts.append(f"It holds on {', '.join(drift)} too.")
     return " ".join(parts)

@@ -1,5 +1,6 @@
 """`augury adapt`: everything that can be refused is refused before torch is loaded."""
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from augury.cli.console import (
 from augury.cli.settings import pairs
 from augury.config.hyper import CRITERIA, AdaptConfig
 from augury.core.errors import InputError
-from augury.records.results import INVARIANT, SENSITIVE, Adaptation
+from augury.records.results import Adaptation, entry_verdict
 
 if TYPE_CHECKING:
     from augury.methods.hyper.adapt import Tell
@@ -43,6 +44,7 @@ augury adapt runs/e my_task/ --levels 2 --run runs/a  binary; keep the model
 augury adapt runs/e my_task/ --descriptor rotation=1,color=0
 augury adapt runs/e my_task/ --json > result.json     for a script
 """
+COLOURS = {"invariant": "green", "sensitive": "red"}
 BAR = 24
 """Characters of a full bar."""
 
@@ -151,11 +153,10 @@ def _bars(found: Adaptation) -> Table:
     rows = []
     for name, value in found.descriptor.items():
         full = round(BAR * value)
-        verdict, colour = "in between", "yellow"
-        if value >= INVARIANT:
-            verdict, colour = "invariant", "green"
-        elif value <= SENSITIVE:
-            verdict, colour = "sensitive", "red"
+        verdict = entry_verdict(value, found.margins.get(name, math.inf))
+        colour = COLOURS.get(verdict, "yellow")
+        if verdict == "undecided":
+            verdict = f"undecided: {abs(found.margins[name]):.1f} nats"
         bar = Text("█" * full, colour, no_wrap=True).append("░" * (BAR - full), "dim")
         rows.append([name, bar, f"{value:.2f}", verdict])
     scale = "sensitive".ljust(BAR - len("invariant")) + "invariant"

@@ -145,6 +145,13 @@ def number(value: float | None, unit: str) -> str:
     return f"{value:.1f} {unit}" if unit else f"{value:.2f}"
 
 
+def interval(low: float | None, high: float | None, unit: str) -> str:
+    """Write an interval, which may have no upper end."""
+    if low is None:
+        return "-"
+    return f"at least {number(low, unit)}" if high is None else f"{number(low, unit)} to {number(high, unit)}"
+
+
 def table(
     title: str, columns: Iterable[str], rows: Iterable[Sequence[Any]], *, left: int = 1, frame: bool = True
 ) -> Table:
@@ -175,7 +182,7 @@ def widths_table(widths: Mapping[str, Width]) -> Table:
         "width": lambda name, w: number(w.value, w.unit),
     }
     if any(w.low is not None for w in widths.values()):
-        columns["95 % interval"] = lambda name, w: f"{number(w.low, w.unit)} to {number(w.high, w.unit)}"
+        columns["95 % interval"] = lambda name, w: interval(w.low, w.high, w.unit)
     if any(w.planted is not None for w in widths.values()):
         columns["planted"] = lambda name, w: number(w.planted, w.unit)
     columns["verdict"] = lambda name, w: w.verdict

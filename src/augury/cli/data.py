@@ -34,7 +34,9 @@ def list_data(json: o.Json = False) -> None:
 
 @app.command("fetch")
 def fetch_data(
-    name: Annotated[str, typer.Argument(help="Which data set: mnist, fashion_mnist, kmnist10k or cifar10.")],
+    name: Annotated[
+        str, typer.Argument(help="Which data set: mnist, cifar10, OSULeaf, ... (see augury data list).")
+    ],
     url: Annotated[str | None, o.option("--url", "Another base address for the official files.")] = None,
     force: Annotated[bool, o.option("--force", "Fetch it even if it is there.")] = False,
     json: o.Json = False,

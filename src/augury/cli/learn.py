@@ -224,8 +224,12 @@ def _folder(request: LearnRequest, *, overwrite: bool, resume: bool, several: bo
 def _read(request: LearnRequest, quiet: bool) -> "tuple[Dataset, dict[str, Any]]":
     """Return the data, and the settings: those of a policy depend on the inputs."""
     from augury.data.load import load
+    from augury.methods.prepare import image_side
 
-    data = read_data(load, request.values["data"], quiet, **request.reading)
+    side = image_side(request.settings.get("model"), request.method)
+    data = read_data(load, request.values["data"], quiet, side=side, **request.reading)
+    if not quiet:
+        note(data.describe(), style="dim")
     own = {} if request.policy is None else request.policy.settings(data.kind, data.input_shape)
     return data, own | request.settings
 

@@ -23,7 +23,7 @@ augury export runs/a --to kornia          what was learned, as code
 
 EXIT_CODES = """
 Exit codes: 0 done; 1 a bug in Augury; 2 invalid input, or the run could not continue;
-3 a negative result (audit's limits, doctor); 130 interrupted.
+3 a negative result (audit's limits, doctor); 129, 130, 143 stopped by a signal.
 """
 
 app = typer.Typer(

@@ -76,7 +76,14 @@ TestFraction = Annotated[
     float | None,
     option("--test-fraction", "Fraction to split off for testing; 0 for none. Default: 0.2.", DATA),
 ]
-Size = Annotated[int | None, option("--size", "Resize images to this many pixels a side.", DATA)]
+Size = Annotated[
+    int | None,
+    option(
+        "--size",
+        "Resize images to this many pixels a side. Default: their own, reduced to 64 for the cnn.",
+        DATA,
+    ),
+]
 Task = Annotated[
     str | None, option("--task", "classification or regression. Default: inferred from the labels.", DATA)
 ]

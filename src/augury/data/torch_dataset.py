@@ -29,7 +29,7 @@ def read_torch_dataset(data: Any, options: Options, test: Any = None) -> Dataset
     xs, ys, label_key = examples(data, options.progress)
     headers = [read_header(x) for x in xs if isinstance(x, Image.Image)]
     colour, held_out = any(h.colour for h in headers), None
-    size = options.size or common_size(headers) if headers else None
+    size = options.size or common_size(headers, options.side) if headers else None
 
     def part(xs: list[Any], ys: list[Any], kind: str | None = None) -> tuple[Part, str]:
         return (

@@ -45,7 +45,7 @@ class Unlabelled:
     def describe(self) -> str:
         """Return one line that says what was read."""
         words = f"{len(self.x)} {inputs_in_words(self.kind, tuple(self.x.shape[1:]), self.layout)}"
-        skipped = f"{len(self.skipped)} files skipped" if self.skipped else ""
+        skipped = f"{len(self.skipped)} file{'s' * (len(self.skipped) > 1)} skipped" if self.skipped else ""
         return "; ".join(part for part in (words, self.scaling, "no labels", skipped) if part)
 
 

@@ -23,7 +23,9 @@ not converge: on a CNN and 1,000 digits, 25 steps of L-BFGS gained 200 nats and 
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -75,6 +77,8 @@ class Refit(ABC):
 
     held = False
     """Whether layers below the output stay as they were trained."""
+    jitter: Mapping[str, float] = MappingProxyType({})
+    """Standard deviation of each width over the last steps up the evidence, as eta, where known."""
 
     @property
     def views(self) -> int:

@@ -97,12 +97,13 @@ class FrozenFinite(nn.Module):
         w = (w > 0.5).to(w) if group.relaxation == "straight_through" else w
         self.group = group
         self.which = [1] * len(eps) if group.order == 2 else group.which(eps[None])[0].tolist()
-        self.register_buffer("w", constant(w[:, None, None, None]))
+        self.register_buffer("w", constant(w))
 
-    def forward(self, views: Float[Tensor, "B S C H W"]) -> Float[Tensor, "B S C H W"]:
+    def forward(self, views: Views) -> Views:
         """Blend every view with its element."""
         moved = [self.group.element(views[:, s], j) for s, j in enumerate(self.which)]
-        return torch.lerp(views, torch.stack(moved, 1), self.w)
+        w = self.w.reshape(-1, *[1] * (views.ndim - 2))
+        return torch.lerp(views, torch.stack(moved, 1), w)
 
 
 class Acting(nn.Module):

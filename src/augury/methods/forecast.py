@@ -3,13 +3,15 @@
     seconds = epochs * (steps of an epoch) * step + climbs * climb + end + scores
 
 A training step, an evidence step (a climb) and the evidence at one width (a knot) are timed on the real network and
-data. The end is the usual number of knots for each of K widths, and the evidence of all N data: N / images climbs.
+data. Where inputs are so costly that this would take more than a few seconds, it is done on fewer of them and scaled
+up. The end is the usual number of knots for each of K widths, and the evidence of all N data: N / images climbs.
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -17,6 +19,7 @@ import torch
 from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
+from augury.config.synonyms import renamed
 from augury.evidence.ascent import AnyEvidence
 from augury.evidence.elbo import Elbo
 from augury.methods.invariant_weights import InvariantWeights
@@ -29,10 +32,18 @@ from augury.training.evaluate import outputs_of
 from augury.training.learner import LOG_EVIDENCE, Learner
 from augury.transforms.base import Transform
 
+KNOT = 0.7
+"""A knot in evidence steps, about, if it is too long to be timed."""
+PASSES = 3
+"""Training passes that an input of an evidence step costs, about."""
 STEPS = 5
 """Steps that are timed, after one that is not."""
+CHUNK = 1000
+"""Test inputs that are scored at once."""
 SCORED = 20
-"""Test inputs whose forward pass is timed."""
+"""Test inputs whose forward pass is timed, at most."""
+STEP_SECONDS, CLIMB_SECONDS = 1.0, 4.0
+"""About how long the steps (or the scores) and the evidence step may take."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,12 @@ class Costs(Record):
     """Widths that get an interval; 0 for a method without."""
     score: float
     """The forward pass of one test input."""
+
+    def scaled(self, whole: LearnConfig, part: LearnConfig) -> "Costs":
+        """Return the costs of whole batches and samples, from those of a part."""
+        r = _climbed(whole) / _climbed(part)
+        step = self.step * whole.batch / part.batch
+        return replace(self, step=step, climb=self.climb * r, knot=self.knot * r)
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ class Forecast(Record):
     seconds: float
     """About how long, tests included."""
     memory: int | None
-    """Peak of this process so far in bytes, or of the GPU if it trains there; None if unknown."""
+    """Peak of this process in bytes, intervals and scores included, or of the GPU; None if unknown."""
     costs: Costs
     """What the seconds are computed from."""
 
@@ -97,7 +114,12 @@ def forecast(
     """Estimate the cost of a run from a few of its steps; a user's own module is trained by them."""
     ready = prepare(data, model, method, transform, settings)
     with own_global_stream(ready.config.seed):
-        costs = measure(ready, clock)
+        few = affordable(ready, clock)
+        smaller = prepare(ready.data, model, method, transform, {**renamed(settings), **few})
+        costs = measure(smaller, clock, few["evidence_images"] == ready.config.evidence_images)
+        costs = costs.scaled(ready.config, smaller.config)
+        if len(ready.data.x_test):  # the scores of a run may have its peak of memory
+            outputs_of(ready.learner.model, ready.data.x_test[: CHUNK if costs.score < 1e-3 else SCORED])
     config, N, own = ready.config, len(ready.data.x_train), ready.learner.transform
     parameters = {id(p): p for m in ready.learner.modules().values() for p in m.parameters()}
     widths = [] if own is None else list(own.parameters())
@@ -120,8 +142,34 @@ def forecast(
     )
 
 
-def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> Costs:
-    """Time a few steps, an evidence step, and a few test inputs; this changes the learner."""
+def affordable(ready: Prepared, clock: Callable[[], float]) -> dict[str, int]:
+    """Return settings with as few inputs as can be timed at once, from one small step."""
+    config, data, n = ready.config, ready.data, 4
+    rng, x, y = streams(config.seed)["views"], data.x_train[:n], data.y_train[:n]
+    x, y = x.to(config.device), y.to(config.device)
+    ready.learner.train_step(x[:2], y[:2], rng)  # the first one loads what must be loaded
+    started = clock()
+    ready.learner.train_step(x, y, rng)
+    per_view = max((clock() - started) / (len(x) * config.samples), 1e-9)
+    batch = STEP_SECONDS / (per_view * (STEPS + 1) * config.samples)
+    views = config.evidence_samples or config.samples
+    share = math.sqrt(min(1.0, CLIMB_SECONDS / (per_view * PASSES * views * _climbed(config))))
+    few = {"evidence_images": share**2, "eta_images": share, "eta_steps": share}
+    found = {name: max(1, round(part * getattr(config, name))) for name, part in few.items()}
+    return found | {
+        "batch": max(2, min(config.batch, int(batch))),
+        "evidence_every": 1,
+        "epochs": config.epochs,
+    }
+
+
+def _climbed(config: LearnConfig) -> int:
+    """Return how many inputs an evidence step takes."""
+    return config.evidence_images + config.eta_steps * config.eta_images
+
+
+def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter, knots: bool = True) -> Costs:
+    """Time a few steps, an evidence step, a knot if it is not too long, a few test inputs; this changes the learner."""
     config, data, learner = ready.config, ready.data.standardised(), ready.learner
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
     rng = streams(config.seed)["views"]
@@ -137,16 +185,18 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter) -> 
     started = clock()
     found = learner.end_epoch(batches, config.epochs, rng)
     climb = (clock() - started) / max(1, config.climbs(config.epochs)) if LOG_EVIDENCE in found else 0.0
-    some, own = data.x_test[:SCORED], learner.transform
+    quick = STEP_SECONDS / max(median(times[1:]) * config.samples_eval / config.samples, 1e-9)
+    some, own = data.x_test[: max(1, min(SCORED, int(quick)))], learner.transform
     started = clock()
     if len(some):
         outputs_of(learner.model, some)
     score = (clock() - started) / max(1, len(some))
-    evidence = _of_intervals(learner)
-    started = clock()
+    evidence, knot = _of_intervals(learner), 0.0
     if evidence is not None:
-        refit_of(evidence, batches, rng).knot()
-    knot = clock() - started if evidence is not None else 0.0
+        started = clock()
+        if knots:
+            refit_of(evidence, batches, rng).knot()
+        knot = clock() - started if knots else KNOT * climb
     widths = 0 if own is None or not knot else len(own.specs)
     return Costs(median(times[1:]) * min(config.batch, batches.N), climb, knot, widths, score)
 

@@ -50,6 +50,7 @@ class InvariantWeights(Learner):
     """Widths by the variational bound of a shallow network."""
 
     model: ShallowOrbit
+    ends_with = "intervals of the widths"
 
     def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
         if not isinstance(net, Shallow):

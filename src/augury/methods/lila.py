@@ -28,6 +28,8 @@ from augury.training.learner import Findings, Learner
 from augury.training.optimizers import Cosine, for_weights
 from augury.transforms.base import Transform
 
+TRAIL = 4
+"""Steps up the evidence whose widths say how firmly they stand: those of the last fifth of a run."""
 CLIP = 1.0
 """Largest norm of the weights' gradient."""
 
@@ -48,6 +50,8 @@ class WithEvidence(Learner):
     """Whether the network has learned enough for its evidence to choose widths."""
     total = 0.0
     """Sum of the losses of this epoch's steps."""
+    trail = torch.zeros(0, 0)
+    """The widths, as eta, after each of the last steps up the evidence."""
 
     def take_step(self, loss: Tensor) -> float:
         """Take one step on the weights, down the loss and the prior."""
@@ -69,7 +73,16 @@ class WithEvidence(Learner):
         if self.evidence is not None and self.climbing:
             for _ in range(self.config.climbs(epoch)):
                 diagnostics = self.evidence.step(batches(rng), rng)
+                eta = torch.tensor(list(self._etas().values()), dtype=torch.float64)
+                self.trail = torch.stack([*self.trail, eta])[-TRAIL:]
         return diagnostics
+
+    def _etas(self) -> dict[str, float]:
+        transform = self.transform
+        if transform is None:
+            return {}
+        shown = transform.describe()
+        return {spec.name: spec.unit.from_person(shown[spec.name]) for spec in transform.specs}
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         if self.evidence is None:
@@ -93,12 +106,13 @@ class WithEvidence(Learner):
             else {}
         )
         total = torch.tensor(self.total, dtype=torch.float64)
-        return {"climbing": torch.tensor(self.climbing), "total": total, **delta}
+        return {"climbing": torch.tensor(self.climbing), "total": total, "trail": self.trail, **delta}
 
     @torch.no_grad()
     def load_extra_state(self, state: Mapping[str, Tensor]) -> None:
         self.climbing = bool(state.get("climbing", True))  # version 0.1 climbed from the third epoch on
         self.total = float(state.get("total", 0.0))
+        self.trail = state.get("trail", self.trail)
         if isinstance(self.evidence, Evidence):
             self.evidence.log_delta.copy_(state["log_delta"])
 
@@ -108,6 +122,7 @@ class Lila(WithEvidence):
 
     model: OrbitAverage
     evidence: AnyEvidence
+    ends_with = "intervals of the widths"
 
     def __init__(
         self,
@@ -136,7 +151,9 @@ class Lila(WithEvidence):
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""
-        return intervals(self.evidence, batches, rng, self.config.slight, self.tell)
+        jitter = self.trail.std(0).tolist() if len(self.trail) > 1 else []
+        spread = dict(zip(self._etas(), jitter, strict=False))
+        return intervals(self.evidence, batches, rng, self.config.slight, self.tell, spread)
 
 
 class LastLayer(Lila):

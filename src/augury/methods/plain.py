@@ -32,6 +32,7 @@ class Plain(WithEvidence):
         self.loss = LOSSES[task]
         self.evidence = None
         if config.evidence != "none":
+            self.ends_with = "evidence"
             self.evidence = make_evidence(OrbitAverage(net, Identity(), 1, 1), config, task, N)
         self.weights = for_weights(net, config, 0.0 if self.evidence else config.weight_decay)
         self.cosines = [Cosine(self.weights, config.rate_end, config.warm_up)]

@@ -33,8 +33,14 @@ MODEL_FOR = {
 }
 """Default network for each kind of data; "mlp" if the inputs are too small for it."""
 
-GENERATORS_FOR = {"image": "affine", "signal": "signal", "points": "rotation3d", "coordinates": "rotation"}
-"""Default transformations for each kind of data; colour images are photographs, and may be mirrored too."""
+GENERATORS_FOR = {
+    "image": "affine",
+    "signal": "signal",
+    "closed": "outline",
+    "points": "rotation3d",
+    "coordinates": "rotation",
+}
+"""Default transformations for each kind of data, and for closed signals; colour images may be mirrored too."""
 
 CUSTOM = "custom"
 """Name of a user's own network in records."""
@@ -67,7 +73,7 @@ def prepare(
         check_module(model)
     if transform is not None:
         check_transform(transform)
-    dataset = data if isinstance(data, Dataset) else load(data)
+    dataset = data if isinstance(data, Dataset) else load(data, side=image_side(model, method))
     if len(dataset.x_train) < 2:
         raise InputError(
             f"learning an invariance needs at least two training examples; got {len(dataset.x_train)}. "
@@ -102,6 +108,14 @@ def _net(model: str | nn.Module | None, data: Dataset, config: LearnConfig) -> n
     return checked_net(net, data)
 
 
+def image_side(model: str | nn.Module | None, method: str) -> int | None:
+    """Return the side to which image files are reduced for a network; none for a user's own."""
+    if isinstance(model, nn.Module):
+        return None
+    name = model or METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR["image"]
+    return NETWORKS[choose("model", name, NETWORKS)].side
+
+
 def _config(
     data: Dataset,
     model: str | nn.Module | None,
@@ -124,7 +138,8 @@ def _config(
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
         colour = data.kind == "image" and data.input_shape[0] == 3
-        config = replace(config, generators=(GENERATORS_FOR[data.kind], *["flip_x"] * colour))
+        known = GENERATORS_FOR["closed" if data.closed else data.kind]
+        config = replace(config, generators=(known, *["flip_x"] * colour))
     return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
 

@@ -20,6 +20,9 @@ equality); the variance of the data's terms beyond that is added to s^2, as in a
 
     s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d)
 
+Layers that are held also keep l's best near the width that they were trained at, which the last steps up the evidence
+moved to and fro: the standard deviation of the width over them is added to both sides, in quadrature.
+
 The verdict asks whether the interval lies on one side of `slight`, the width below which a transformation hardly moves
 anything. A network that is switched off (delta to infinity) has the evidence of a guess at every width, so l is never
 below that of a guess that never looks at the inputs; if the run's own evidence does not beat it, no width is decided:
@@ -180,12 +183,13 @@ def intervals(
     rng: torch.Generator,
     slight: Mapping[str, float],
     tell: Tell = untold,
+    jitter: Mapping[str, float] | None = None,
 ) -> Findings:
     """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
     refit = refit_of(evidence, batches, rng)
+    refit.jitter = jitter or {}
     if isinstance(evidence, NtkEvidence) and (bound := refit.knot().log_p) <= guess(batches.y):
-        # The profile of so loose a bound takes long and decides nothing.
-        widths = widths_of(refit.model.transform, "undecided")
+        widths = widths_of(refit.model.transform, "undecided")  # a profile is long and would decide nothing
         return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
     found = supported(refit, slight, tell)
     if found.log_evidence is None:
@@ -205,6 +209,8 @@ def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) ->
                 refit, spec, limit, known, partial(_told, tell, k, len(transform.specs))
             )
             log_p, (low, high) = found.knots[eta].log_p, found.interval()
+            if refit.held:
+                low, high = widened(low, high, eta, 1.96 * refit.jitter.get(spec.name, 0.0), spec.upper)
             widths[spec.name] = width_of(spec, eta, min(low, eta), max(high, eta), limit)
             moved |= eta != here
             better = eta if low <= eta <= high else found.best
@@ -257,6 +263,13 @@ def _profile(
     return found, here, eta, (found.knots[eta], states[eta])
 
 
+def widened(low: float, high: float, eta: float, noise: float, upper: float) -> tuple[float, float]:
+    """Return the ends of an interval with independent noise in where its width stands."""
+    centre = min(max(eta, low), high)
+    below, above = math.hypot(centre - low, noise), math.hypot(high - centre, noise)
+    return max(0.0, centre - below), min(upper, centre + above)
+
+
 def slight_of(spec: WidthSpec, slight: Mapping[str, float]) -> float:
     """Return the eta below which a width counts as none."""
     return spec.unit.from_person(slight[spec.name]) if spec.name in slight else SLIGHT
@@ -296,9 +309,9 @@ NOTE = (
 )
 """Said where the evidence does not beat a guess."""
 LOOSE = (
-    "The lower bound on the evidence is {value:.2f} nats per input, that of a guess that never looks at them "
-    "{guess:.2f}: a bound so loose, or a network that knows so little, decides no width. Train longer, or "
-    "freeze what has no Kronecker factors and take evidence='laplace'."
+    "The lower bound on the evidence does not beat a guess that never looks at the inputs ({less:.2f} nats per input "
+    "less): a bound so loose, or a network that knows so little, decides no width. Train longer, or freeze what has no "
+    "Kronecker factors and take evidence='laplace'."
 )
 """The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
 
@@ -318,6 +331,6 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = note.format(value=value / len(y), guess=floor / len(y), less=(floor - value) / len(y))
+    note = note.format(less=(floor - value) / len(y))
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))

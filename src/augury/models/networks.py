@@ -26,15 +26,17 @@ class Network:
     fits: Callable[[Shape], bool]  # whether it takes inputs of this shape
     make: Callable[[Shape, int, "torch.Generator"], "torch.nn.Module"]
     """Builds it from the shape of an input, the number of outputs and a generator."""
+    side: int = 32
+    """Longer side of images that it learns in minutes on two cores; larger image files are reduced to it."""
 
 
 def _any_shape(description: str, make: Callable[..., "torch.nn.Module"]) -> Network:
     return Network(description, "inputs of any shape", lambda shape: len(shape) > 0, make)
 
 
-def _images(description: str, side: int, make: Callable[..., "torch.nn.Module"]) -> Network:
-    takes = f"images [C, H, W] of at least {side} x {side} pixels"
-    return Network(description, takes, lambda shape: len(shape) == 3 and min(shape[1:]) >= side, make)
+def _images(description: str, least: int, make: Callable[..., "torch.nn.Module"], side: int = 32) -> Network:
+    takes = f"images [C, H, W] of at least {least} x {least} pixels"
+    return Network(description, takes, lambda shape: len(shape) == 3 and min(shape[1:]) >= least, make, side)
 
 
 def _small() -> Any:
@@ -45,7 +47,8 @@ def _resnet(depth: int, width: int) -> Network:
     def make(shape: Shape, n: int, rng: "torch.Generator") -> "torch.nn.Module":
         return import_module("augury.models.fixup").FixupResNet(shape[0], n, rng, depth, width)
 
-    return _images(f"Fixup ResNet of depth {depth}, width {width} (paper A)", 4, make)
+    side = 64 if width <= 8 else 48
+    return _images(f"Fixup ResNet of depth {depth}, width {width} (paper A)", 4, make, side)
 
 
 def _rff(units: int) -> Callable[..., "torch.nn.Module"]:
@@ -80,6 +83,7 @@ NETWORKS: dict[str, Network] = {
         "CNN of three convolutions and two linear layers, tanh (paper A)",
         12,
         lambda shape, n, rng: _small().CNN(shape, n, rng),
+        side=64,
     ),
     "resnet_8_8": _resnet(8, 8),
     "resnet_8_16": _resnet(8, 16),

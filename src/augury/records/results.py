@@ -266,6 +266,8 @@ class Adaptation(Record):
     """The same score on the training examples themselves."""
     words: str = ""
     """The descriptor as a sentence."""
+    margins: dict[str, float] = field(default_factory=dict)
+    """By how many nats the evidence prefers each entry to the opposite; empty if it did not choose."""
     task: Annotated[str, OneOf(("classification", "regression"))] = "classification"
     """"classification" or "regression"."""
     criterion: Annotated[str, OneOf(("evidence", "loss", "given"))] = "evidence"
@@ -292,16 +294,30 @@ class Adaptation(Record):
     """The run folder, if any."""
 
 
-def in_words(descriptor: Mapping[str, float]) -> str:
+DECIDED = 7.7
+"""Nats from which the evidence decides an entry: over data sets a difference of d has the standard deviation
+sqrt(2 d), and this is 1.96 of them."""
+
+
+def entry_verdict(value: float, margin: float = math.inf) -> str:
+    """Return one of `ENTRY_WORDS`."""
+    if margin < DECIDED:
+        return "undecided"
+    return "invariant" if value >= INVARIANT else "sensitive" if value <= SENSITIVE else "in between"
+
+
+ENTRY_WORDS = {
+    "invariant": "invariant to",
+    "in between": "partly invariant to",
+    "sensitive": "sensitive to",
+    "undecided": "undecided about",
+}
+
+
+def in_words(descriptor: Mapping[str, float], margins: Mapping[str, float] | None = None) -> str:
     """Describe a descriptor in words."""
-
-    def named(low: float, high: float) -> str:
-        return ", ".join(name for name, value in descriptor.items() if low <= value <= high)
-
-    above, below = math.nextafter(SENSITIVE, 1), math.nextafter(INVARIANT, 0)
-    parts = {
-        "invariant to": named(INVARIANT, 1.0),
-        "partly invariant to": named(above, below),
-        "sensitive to": named(0.0, SENSITIVE),
-    }
-    return "; ".join(f"{what} {groups}" for what, groups in parts.items() if groups) or "no descriptor"
+    found: dict[str, list[str]] = {verdict: [] for verdict in ENTRY_WORDS}
+    for name, value in descriptor.items():
+        found[entry_verdict(value, (margins or {}).get(name, math.inf))].append(name)
+    parts = [f"{ENTRY_WORDS[verdict]} {', '.join(names)}" for verdict, names in found.items() if names]
+    return "; ".join(parts) or "no descriptor"

@@ -8,7 +8,7 @@ from augury.core.errors import AuguryError
 from augury.report.confusion import confusion, mistakes, scatter
 from augury.report.curves import curve_plots, kept_epoch, series, table, width_plots
 from augury.report.headline import asides, headline, scores, width_rows
-from augury.report.numbers import seconds
+from augury.report.numbers import seconds, unfinished
 from augury.report.orbit import Sheets, drawn_examples, orbit_data, origin
 from augury.report.plots import draw, legend
 from augury.training.run_folder import Run
@@ -23,7 +23,7 @@ def learned_page(run: Run) -> dict[str, Any]:
     return {
         "title": run.name,
         "facts_line": facts_line(run),
-        "progress": None if found else f"{len(run.rows)} of {run.config.get('epochs', '?')} epochs are done",
+        "progress": None if found else unfinished(len(run.rows), run.config.get("epochs")),
         "headline": headline(found) if found else None,
         "asides": asides(found) if found else [],
         "widths": width_rows(found.widths) if found else [],

@@ -48,6 +48,13 @@ def number(value: Number | None, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def unfinished(done: int, epochs: int | None) -> str:
+    """Say how far a run without results has come."""
+    if done == epochs:
+        return "its epochs are done, its results are not written yet"
+    return f"{done} of {epochs or '?'} epochs are done"
+
+
 def seconds(value: Number | None) -> str:
     if value is None:
         return NOTHING

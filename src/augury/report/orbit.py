@@ -167,7 +167,7 @@ def _learned(route: Route, how: str) -> str:
     if route.learned is None:
         return f"a path inside the {how} distribution"
     if route.unit == "element":
-        return f"identity with probability {amount(route.learned, '%')}"
+        return f"{how}: moved with probability {amount(route.learned, '%')}"
     return f"{how}: {either_way(route.learned, route.unit)}"
 
 

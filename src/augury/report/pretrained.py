@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from augury.report.curves import Series, curve_plots
-from augury.report.numbers import number, seconds
+from augury.report.numbers import number, seconds, unfinished
 from augury.report.plots import draw, legend
 from augury.training.run_folder import Pretrained
 
@@ -34,7 +34,7 @@ def pretrained_page(run: Pretrained) -> dict[str, Any]:
     return {
         "title": run.name,
         "facts_line": list(map(str, line)),
-        "progress": f"{len(run.rows)} of {config.get('epochs', '?')} epochs are done.",
+        "progress": unfinished(len(run.rows), config.get("epochs")),
         "groups": None if run.extractor is None else ", ".join(run.extractor.groups),
         "head": ["group", "transformations", *COSINES.values()],
         "rows": [
@@ -45,7 +45,9 @@ def pretrained_page(run: Pretrained) -> dict[str, Any]:
         "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in plots],
         "command": run.command.get("command"),
         "facts": [
-            (k, v if isinstance(v, str) else json.dumps(v)) for k, v in settings.items() if k not in HIDDEN
+            (k, v if isinstance(v, str) else json.dumps(v))
+            for k, v in settings.items()
+            if k not in HIDDEN and v != ""
         ],
     }
 

@@ -47,6 +47,8 @@ def untold(done: int, total: int) -> None:
 class Learner(ABC):
     """One method applied to one network."""
 
+    ends_with = ""
+    """What `conclude` computes, if it takes a while."""
     tell: Callable[[int, int], None] = staticmethod(untold)
     """Called by `conclude` with how much is done, and the total."""
     model: nn.Module

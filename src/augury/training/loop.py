@@ -244,15 +244,16 @@ def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState, 
     if state.best is not None:
         restore_learned(learner, state.best.tensors)
         epoch = state.best.epoch
-    what = "intervals of the widths" if learner.transform else "evidence"
-    progress.stage(what)
-    learner.tell = partial(progress.stage, what)
+    if learner.ends_with:
+        progress.stage(learner.ends_with)
+        learner.tell = partial(progress.stage, learner.ends_with)
     findings = learner.conclude(batches, state.rngs["views"])
     if findings.log_evidence is not None:
         found = findings.log_evidence - batches.N * data.log_scale
         findings = replace(findings, log_evidence=found)
     seconds = state.seconds + time.perf_counter() - started
-    progress.stage("test set")
+    if len(data.x_test):
+        progress.stage("test set")
     scores, outputs = _scores(learner, data)
     learner.model.eval()
     return Fit(findings, scores, state.rows, epoch, seconds, outputs)

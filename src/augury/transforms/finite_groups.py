@@ -44,7 +44,7 @@ def leave_weight(
 
 
 class FiniteGroup(Transform):
-    """A group of `order` elements g_0 = identity, g_1, ..., acting on images."""
+    """A group of `order` elements g_0 = identity, g_1, ..., acting on images (or signals)."""
 
     kind = "image"
 
@@ -70,25 +70,25 @@ class FiniteGroup(Transform):
         self.relaxation = choose("relaxation", relaxation, RELAXATIONS)
 
     @abstractmethod
-    def element(self, x: Float[Tensor, "B C H W"], j: int) -> Float[Tensor, "B C H W"]:
-        """Apply one element to every image."""
+    def element(self, x: Float[Tensor, "B C ..."], j: int) -> Float[Tensor, "B C ..."]:
+        """Apply one element to every input."""
 
     @abstractmethod
     def inverse_of(self, j: int) -> int:
         """Return which element undoes element j."""
 
-    def orbit(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n C H W"]:
-        """Return every element applied to every image."""
+    def orbit(self, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B n C ..."]:
+        """Return every element applied to every input."""
         return torch.stack([self.element(x, j) for j in range(self.order)], dim=1)
 
-    def act(self, x: Float[Tensor, "B C H W"], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C H W"]:
-        """Blend every image with S random elements of its orbit, as far as the noise and eta say."""
+    def act(self, x: Float[Tensor, "B C ..."], eps: Float[Tensor, "B S K"]) -> Float[Tensor, "B S C ..."]:
+        """Blend every input with S random elements of its orbit, as far as the noise and eta say."""
         full = self.specs[0].upper
         p = magnitude(self.eta[0].to(eps)).clamp(max=full)
         w = leave_weight(p, eps[..., 0], full, self.temperature)
         if self.relaxation == "straight_through":
             w = (w > 0.5).to(w) + (w - w.detach())
-        return torch.lerp(x[:, None], self._moved(x, eps), w[..., None, None, None])
+        return torch.lerp(x[:, None], self._moved(x, eps), w.reshape(*w.shape, *[1] * (x.ndim - 1)))
 
     def _moved(self, x: Tensor, eps: Tensor) -> Tensor:
         if self.order == 2:

@@ -87,6 +87,14 @@ SIGNAL = {
     "signal": Word(
         "time_shift, time_stretch and amplitude", parts=("time_shift", "time_stretch", "amplitude")
     ),
+    "outline": Word(
+        "circular_shift and mirror: a closed outline has no start and no sense of turning",
+        parts=("mirror", "circular_shift"),
+    ),
+    "mirror": Word("reversal of time", PER_CENT, 1 / 2),
+    "circular_shift": Word(
+        "shift of a closed signal: what leaves at one end enters at the other", samples, 1.0
+    ),
     "time_shift": Word("shift in time", samples),
     "time_stretch": Word("stretch of time", FACTOR),
     "amplitude": Word("gain", FACTOR),
@@ -161,9 +169,7 @@ def build(
     if kind == "image":
         return _image(asked, names, shape, sampling)
     if kind == "signal":
-        from augury.transforms.signal1d import Signal1d
-
-        return Signal1d(shape[-1], names, sampling)
+        return _signal(names, shape[-1], sampling)
     if kind == "points":
         from augury.transforms.points3d import Rotation3d
 
@@ -190,6 +196,17 @@ def _image(asked: list[str], names: list[str], shape: Sequence[int], sampling: s
         parts.append(Affine2d((H, W), affine, sampling))
     if colors := [name for name in names if name in COLOR and name not in misfits]:
         parts.append(Color(colors, sampling))
+    return parts[0] if len(parts) == 1 else Compose(parts)
+
+
+def _signal(names: list[str], length: int, sampling: str) -> "Transform":
+    from augury.transforms.compose import Compose
+    from augury.transforms.signal1d import SIGNAL_GENERATORS, CircularShift, Mirror, Signal1d
+
+    parts: list[Transform] = [Mirror(sampling=sampling)] if "mirror" in names else []
+    parts += [CircularShift(length, sampling)] if "circular_shift" in names else []
+    if others := [name for name in names if name in SIGNAL_GENERATORS]:
+        parts.append(Signal1d(length, others, sampling))
     return parts[0] if len(parts) == 1 else Compose(parts)
 
 

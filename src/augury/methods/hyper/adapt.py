@@ -23,7 +23,14 @@ from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.evidence.head import Head, fit_head
-from augury.methods.hyper.descriptor_search import FINE, Objective, choose_descriptor, finalists, to_levels
+from augury.methods.hyper.descriptor_search import (
+    FINE,
+    Objective,
+    choose_descriptor,
+    entry_margins,
+    finalists,
+    to_levels,
+)
 from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
 from augury.methods.prepare import check_device
 from augury.models.hypernetwork import HyperExtractor
@@ -130,6 +137,8 @@ def _adapted(
     i = _choose(net, objective, scouts, config) if given is None else given
     with calibrated(net, x):
         encoder = net.materialise(i)
+        chosen = given is None and config.criterion == "evidence"
+        margins = dict(zip(net.groups, entry_margins(objective, i), strict=True)) if chosen else {}
     features = passed(encoder, data.x_train)
     head = objective.solved(i) if len(x) == len(data.x_train) else None
     if not isinstance(head, Head):
@@ -140,7 +149,8 @@ def _adapted(
     found = replace(
         _scored(model, head, features, data, config, levels**net.K, start),
         descriptor=_named(net, i),
-        words=in_words(_named(net, i)),
+        words=in_words(_named(net, i), margins),
+        margins=margins,
         criterion=config.criterion if given is None else "given",
         levels=config.levels if given is None else None,
         trials=tuple(Trial(_named(net, p.i), p.value) for p in watched.points),

@@ -17,6 +17,7 @@ from torch import Tensor
 from augury.config.hyper import AdaptConfig
 from augury.evidence.head import Head, Loss, Warm, along, fit_head, fit_loss
 from augury.evidence.head_softmax import normalised
+from augury.records.results import entry_verdict
 
 if TYPE_CHECKING:
     from augury.models.hypernetwork import HyperExtractor
@@ -192,3 +193,21 @@ def _neighbours(place: float) -> list[int]:
     """Return the integers beside a number, or itself if it is one."""
     nearest = round(place)
     return [nearest] if abs(place - nearest) < 1e-5 else [math.floor(place), math.ceil(place)]
+
+
+def entry_margins(objective: Objective, i: Float[Tensor, " K"]) -> list[float]:
+    """Return how much better a descriptor is than the best known one that says the opposite, for each entry.
+
+    The opposite of invariant is sensitive; that of something in between is either.
+    """
+    here, margins = objective.at(i), []
+    for k, value in enumerate(i.tolist()):
+        said = entry_verdict(value)
+        for end in (0.0, 1.0):
+            if entry_verdict(end) != said:
+                objective.at(i.index_fill(0, torch.tensor(k, device=i.device), end))
+        others = [
+            p.value for p in objective.points if entry_verdict(float(p.i[k])) not in (said, "in between")
+        ]
+        margins.append(here.value - max(others))
+    return margins
