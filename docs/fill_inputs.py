@@ -30,7 +30,7 @@ HEAD = """\
 # What is accepted, refused or asked about
 
 The tests hold every row of this page, and it is written from them (`python docs/fill_inputs.py`). "Asked about" means
-that the input can be read in several ways: the message says which, and what to add (`kind=` or `task=`; `--kind`, `--task`).
+that the input can be read in several ways: the message says which, and what to add (`kind=`, `task=`; `--kind`, ...).
 """
 
 
