@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from augury.core.rng import generator
+from augury.curvature.factors import Factor
 from curvature_cases import Pool, case, filled, fitted
 from reference.blocks import dense_blocks
 from reference.curvature import averaged, empirical, ggn, jacobians, joint, lambdas, paper_block
@@ -142,3 +143,18 @@ def calls_of(layer, net, x, y):
     handle.remove()
     g = torch.autograd.grad(log_p, [z for _, z in seen])
     return torch.stack([a.detach() for a, _ in seen]), torch.stack(g)
+
+
+def test_factors_are_made_where_float32_does_not_converge(monkeypatch):
+    """After the fall-back to float64 the vectors are those of the rows' type: rate=10 ended in a RuntimeError."""
+    rows, decompose = torch.randn(1, 3, 5, generator=generator(0)), torch.linalg.eigh
+
+    def fails(matrix):
+        if matrix.dtype == torch.float32:
+            raise torch.linalg.LinAlgError("did not converge")
+        return decompose(matrix)
+
+    monkeypatch.setattr(torch.linalg, "eigh", fails)
+    found = Factor.of_rows(rows)
+    assert found.vectors.dtype == torch.float32 and found.values.dtype == torch.float64
+    assert torch.allclose(found.with_values(found.values), rows.mT @ rows, atol=1e-5)

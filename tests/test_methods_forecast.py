@@ -6,8 +6,10 @@ import time
 import pytest
 
 import augury
+import augury.methods.forecast as forecasting
 from augury.cli.console import duration
 from augury.config.learn import LearnConfig
+from augury.evidence.refit import LaplaceRefit
 from augury.methods.forecast import Costs, climbs_of, forecast, peak_memory, steps_of, total_seconds
 from augury.methods.widths import usual_knots
 from training_doubles import coordinates
@@ -109,3 +111,12 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(augury, tmp_path, 
     assert [run["method"] for run in found["runs"]] == ["lila", "plain"] and found["run"] == "runs/toy-lila"
     assert found["seconds"] == pytest.approx(sum(run["seconds"] for run in found["runs"]))
     assert len(json.loads(augury(*command, "--json", "-q", "--no-baseline")[1])["runs"]) == 1
+
+
+def test_the_end_of_a_run_is_part_of_the_memory(monkeypatch):
+    """Intervals and scores have the peak: one knot of a profile, and as many test inputs as are scored at once."""
+    asked, knot, scored = [], LaplaceRefit.knot, forecasting.outputs_of
+    monkeypatch.setattr(LaplaceRefit, "knot", lambda self: asked.append(len(self.x)) or knot(self))
+    monkeypatch.setattr(forecasting, "outputs_of", lambda model, x: asked.append(len(x)) or scored(model, x))
+    forecast(coordinates(20), "toy_mlp", **QUICK)
+    assert asked == [20, 20, 20]  # scores to be timed, a knot, scores at once

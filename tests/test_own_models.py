@@ -244,7 +244,7 @@ def test_a_run_begins_with_the_weights_of_another_and_trains_its_head(tmp_path):
     assert learned.config.model == "mlp5"
     theirs, ours = first.model.net.state_dict(), learned.model.net.state_dict()
     head = [name for name, value in ours.items() if value.shape != theirs[name].shape]
-    assert len(head) == 2 and len(ours) == 10
+    assert len(head) == 2 and len(ours) == 12  # mean and scale of the inputs are the first run's, too
     for net in (learned.model.net, learned.baseline.model):
         assert all(torch.equal(v, theirs[n]) for n, v in net.state_dict().items() if n not in head)
     loaded = augury.load_model(tmp_path / "b")

@@ -105,7 +105,7 @@ def _one_hot(y: np.ndarray) -> bool:
 
 def _whole(y: np.ndarray) -> np.ndarray:
     """Return float labels as integers, or raise."""
-    with np.errstate(invalid="ignore"):  # signalling NaN
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN; 2^53 as float16
         bad = np.flatnonzero(~np.isfinite(y) | (y != np.round(y)) | (np.abs(y) > 2**53))
     if len(bad):
         raise InputError(

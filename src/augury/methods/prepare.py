@@ -100,11 +100,11 @@ def _net(model: str | nn.Module | None, data: Dataset, config: LearnConfig) -> n
         net = model
     else:
         net = build_net(config.model or "", data.input_shape, data.n_outputs, streams(config.seed)["network"])
-        if config.standardise and data.kind in ("image", "signal"):
-            net = Standardised.by(net, data.x_train)
-    if config.weights:
-        begin_from(net, config.weights)
     freeze(net, config.freeze, data.x_train[:2])
+    if not isinstance(model, nn.Module) and config.standardise and data.kind in ("image", "signal"):
+        net = Standardised.by(net, data.x_train)
+    if config.weights:
+        begin_from(net, config.weights)  # the backbone's mean and scale of inputs, too
     return checked_net(net, data)
 
 
