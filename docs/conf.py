@@ -22,7 +22,6 @@ source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 smartquotes_action = "De"  # dashes and dots; quotes stay as they are, since many stand for code
-suppress_warnings = ["toc.empty_glob"]  # a paper of which nothing has been reproduced yet
 
 default_role = "code"  # single backticks in docstrings are code, as in Markdown
 napoleon_google_docstring = False
@@ -39,7 +38,9 @@ html_show_sphinx = False
 
 
 def _fill(app: Any, docname: str, source: list[str]) -> None:
-    source[0] = fill.filled(source[0])
+    text = fill.filled(source[0])
+    result = docname.startswith("results/") and docname != "results/README"
+    source[0] = f"---\norphan: true\n---\n\n{text}" if result else text  # linked to, not in the sidebar
 
 
 def setup(app: Any) -> None:

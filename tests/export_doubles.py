@@ -121,20 +121,14 @@ def torchvision() -> dict[str, ModuleType]:
     }
 
 
-class ImageOnlyTransform:
-    """The way of albumentations: parameters, then parameters from the data, then the image."""
+class AnyTransform:
+    """The way of albumentations: parameters from the data, then the image."""
 
     def __init__(self, p=0.5):
         self.p, self.random_generator = p, np.random.default_rng(0)
 
-    def get_params(self):
-        return {}
-
-    def get_params_dependent_on_data(self, params, data):
-        return {}
-
     def __call__(self, image):
-        params = {"shape": image.shape, **self.get_params()}
+        params = {"shape": image.shape}
         params |= self.get_params_dependent_on_data(params, {"image": image})
         return {"image": self.apply(image, **params)}
 
@@ -142,7 +136,12 @@ class ImageOnlyTransform:
 def albumentations() -> dict[str, ModuleType]:
     names = ("Compose", "HorizontalFlip", "VerticalFlip", "Rotate", "OneOf", "Affine", "NoOp")
     recorded = {name: Recorded(name) for name in names}
-    return {"albumentations": module("albumentations", ImageOnlyTransform=ImageOnlyTransform, **recorded)}
+    bases = {"ImageOnlyTransform": AnyTransform, "DualTransform": AnyTransform}
+    return {
+        "albumentations": module("albumentations", **bases, **recorded),
+        "albumentations.core": module("albumentations.core"),
+        "albumentations.core.type_definitions": module("type_definitions", ALL_TARGETS=()),
+    }
 
 
 def warp_affine(img, matrix, size, flags, borderMode, borderValue):
@@ -160,5 +159,11 @@ def gaussian_blur(x, size, sigma, borderType):
 
 
 def cv2() -> dict[str, ModuleType]:
-    constants = {"INTER_LINEAR": 1, "WARP_INVERSE_MAP": 16, "BORDER_CONSTANT": 0, "BORDER_REFLECT": 2}
+    constants = {
+        "INTER_LINEAR": 1,
+        "INTER_NEAREST": 0,
+        "WARP_INVERSE_MAP": 16,
+        "BORDER_CONSTANT": 0,
+        "BORDER_REFLECT": 2,
+    }
     return {"cv2": module("cv2", warpAffine=warp_affine, GaussianBlur=gaussian_blur, **constants)}

@@ -61,6 +61,11 @@ def test_every_page_is_in_a_table_of_contents():
                     (page.parent / word).with_suffix(".md").resolve() for word in words if "*" not in word
                 }
     assert {p.resolve() for p in PAGES} - listed == {(DOCS / "index.md").resolve()}
+    results = {path for path in listed if path.parent.name == "results"}
+    assert results == {
+        (DOCS / "results" / "README.md").resolve()
+    }  # the others are linked to, not in the sidebar
+    assert "results/*" not in (DOCS / "index.md").read_text()
 
 
 def test_marks_on_pages_can_be_filled_and_every_paper_has_its_items(fill):
@@ -84,3 +89,10 @@ def test_the_reference_has_every_public_name_and_every_command(fill):
 
 def test_settings_are_shown_with_their_docstrings(fill):
     assert "| `samples` | `8` | S, views per input in training;" in fill.settings()
+
+
+def test_the_page_of_inputs_is_up_to_date(fill):
+    import fill_inputs
+
+    assert fill_inputs.PAGE.read_text() == fill_inputs.page(), "run python docs/fill_inputs.py"
+    assert all(f"| {status} |" in fill_inputs.page() for status in ("accepted", "refused", "asked about"))

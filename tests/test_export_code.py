@@ -133,7 +133,7 @@ def test_albumentations_maps_pixels_as_augury_does(monkeypatch, shape):
     eps = np.random.default_rng(0).uniform(-1, 1, 6)
     learned.random_generator = type("Fixed", (), {"uniform": lambda self, low, high, n: eps})()
     image = x[0].permute(1, 2, 0).numpy().reshape(shape)
-    matrix = learned.get_params_dependent_on_data({"shape": image.shape}, {"image": image})["matrix"]
+    matrix = learned.draw(image.shape, learned.random_generator)["matrix"]
     theirs = learned.apply(image, matrix=matrix)
     ours = transform.act(x, torch.from_numpy(eps)[None, None])[0, 0].permute(1, 2, 0).numpy().reshape(shape)
     assert theirs.shape == shape and np.abs(ours - theirs).max() < 0.02

@@ -1,5 +1,9 @@
 """Small words of the terminal and the report that were wrong once."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from augury.auditing.verdict import decide
@@ -52,3 +56,23 @@ def test_columns_of_widths(capsys):
 def test_a_finite_group_moves_with_its_probability():
     route = Route("flip_x", "element", (0.0, 1.0), 10.0, Gallery(1, 2, "picture", "a.png"))
     assert _learned(route, "learned") == "learned: moved with probability 10.0 %"
+
+
+def test_extras_have_one_spelling_and_exist():
+    root = Path(__file__).parents[1]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pages = [
+        *root.glob("*.md"),
+        *root.glob("docs/**/*.md"),
+        *root.glob("src/**/*.py"),
+        *root.glob("papers/**/*.*"),
+    ]
+    named = [
+        (page.name, command, name)
+        for page in pages
+        if page.suffix in (".md", ".py") and "_build" not in page.parts
+        for command, name in re.findall(r"(pip install [^\n`]*?\[(\w+)\].)", page.read_text())
+    ]
+    assert len(named) >= 5
+    for page, command, name in named:
+        assert command == f"pip install -e '.[{name}]'" and name in extras, (page, command)

@@ -133,7 +133,7 @@ def scaling(x: np.ndarray, kind: str) -> str:
         return ""
     if x.dtype == np.uint16:
         check_bits(int(x.max()))
-    return "scaled to 0..1" if _divisor(x) else f"values {x.min():g}..{x.max():g}"
+    return "scaled to 0..1" if _divisor(x) else f"values {x.min():.3g}..{x.max():.3g}"
 
 
 def check_bits(largest: int) -> None:

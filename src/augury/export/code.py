@@ -51,6 +51,7 @@ class Library:
     nearest: tuple[str, Callable[["Ranges"], list[str]]]
     """Opening and arguments of the library's own random affine."""
     blur: str = ""  # source of `blur(x, sigma)`
+    base: str = ""  # source of what the learned classes share
     turns: str = ""  # source of the class that `turn` uses
     options: str = ""  # arguments of the learned classes
     affine_notes: tuple[str, ...] = ()
@@ -80,7 +81,7 @@ def write_code(policy: Policy, library: Library) -> Code:
     parts = parts_of(policy, library.name)
     steps, left_out = _finite(parts.finite, library)
     turns = library.turns if any(name.startswith("C") for name in parts.finite) else ""
-    constants, blocks = "", [turns]
+    constants, blocks = "", [turns, library.base if parts.geometry or parts.colors else ""]
     if parts.geometry:
         rows = ((name, [[round(v) for v in row] for row in G]) for name, G in parts.matrices.items())
         matrices = "".join(f'    "{name}": {G},\n' for name, G in rows)

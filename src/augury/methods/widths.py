@@ -57,7 +57,7 @@ FAR = 20.0
 """Nats below the best at which a scan turns back."""
 SINGLE, SEVERAL = (12, 12), (5, 2)
 """Widths of a scan and further ones at its best and at the ends of the interval, at most; for one width, or several."""
-NEAR = 0.3
+NEAR = 0.5
 """Largest move of a width, as eta, to where the evidence is best, if the layers below the output are held: farther away
 it is the evidence of a network that was trained for other widths."""
 FINE = 40

@@ -1,4 +1,4 @@
-"""Callbacks of a training run, and the one that writes curves for TensorBoard (needs augury[tensorboard])."""
+"""Callbacks of a training run, and the one that writes curves for TensorBoard (needs TensorBoard)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -196,7 +196,8 @@ def _summary_writer(folder: str | Path) -> Writer:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise InputError(
-            "TensorBoard must be installed to write its files; it is not. Run: pip install 'augury[tensorboard]', "
+            "TensorBoard must be installed to write its files; it is not. Run: pip install tensorboard (in a "
+            "clone: pip install -e '.[tensorboard]'), "
             "or give a writer of your own with add_scalar and close."
         ) from error
     writer: Writer = SummaryWriter(log_dir=str(folder))
