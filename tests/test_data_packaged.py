@@ -99,4 +99,5 @@ def test_closed_signals_learn_the_circular_shift_and_the_mirror_by_default(tmp_p
     assert load("ArrowHead").describe().startswith("6 + 6 closed signals, 1 channel x 16 steps")
     closed, open_ = (prepare(load(name), None, "lila", None, {}) for name in ("ArrowHead", "GunPoint"))
     assert closed.learner.transform.names == ("mirror", "circular_shift")
+    assert (closed.config.model, open_.config.model) == ("outline_cnn", "signal_cnn")
     assert open_.learner.transform.names == ("time_shift", "time_stretch", "amplitude")

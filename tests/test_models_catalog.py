@@ -10,7 +10,7 @@ from augury.models.networks import NETWORKS, build, that_take
 from refusal import refused
 
 IMAGE = (3, 12, 12)
-SHAPES = {"toy_mlp": (2,), "signal_cnn": (2, 40), "pointnet": (30, 3)}
+SHAPES = {"toy_mlp": (2,), "signal_cnn": (2, 40), "outline_cnn": (2, 40), "pointnet": (30, 3)}
 """A small input for each network; images for those not named."""
 
 COUNTS = [
@@ -23,6 +23,8 @@ COUNTS = [
     ("mlp5", (1, 28, 28), 10, 785 * 128 + 3 * 129 * 128 + 129 * 10),
     ("rff", (1, 28, 28), 10, 10_240),
     ("relu", (1, 28, 28), 10, 785 * 1024 + 10_240),
+    ("signal_cnn", (1, 427), 6, 8 * 16 + 81 * 32 + 97 * 64 + 513 * 6),
+    ("outline_cnn", (1, 427), 6, 8 * 16 + 81 * 32 + 97 * 64 + 65 * 6),
     ("rff_256", (2,), 2, 512),
     ("relu_256", (2,), 2, 3 * 256 + 512),
     ("cnn", (3, 32, 32), 10, 76 * 6 + (6 * 25 + 1) * 16 + (16 * 25 + 1) * 120 + 121 * 84 + 85 * 10),
@@ -111,7 +113,7 @@ def test_second_derivative_matches_finite_differences(name):
 
 @pytest.mark.parametrize("name", [n for n in NETWORKS if n not in ("mlp", "mlp5", "toy_mlp", "pointnet")])
 def test_convolutional_networks_take_odd_and_oblong_inputs(name):
-    shape = (1, 37) if name == "signal_cnn" else (1, 19, 45)
+    shape = (1, 37) if name in ("signal_cnn", "outline_cnn") else (1, 19, 45)
     assert build(name, shape, 3, generator(0))(torch.zeros(2, *shape)).shape == (2, 3)
 
 
@@ -132,7 +134,7 @@ def test_unknown_names_get_a_suggestion_and_networks_for_a_shape_can_be_asked_fo
     ("name", "shape", "says"),
     [
         ("cnn", (1, 11, 28), r"at least 12 x 12 pixels; got .*\[1, 11, 28\].*: mlp, mlp5, resnet_8_8"),
-        ("cnn", (2, 100), r"images \[C, H, W\].*: mlp, mlp5, signal_cnn, rff"),
+        ("cnn", (2, 100), r"images \[C, H, W\].*: mlp, mlp5, signal_cnn, outline_cnn, rff"),
         ("resnet_8_8", (3, 3, 3), r"at least 4 x 4 pixels.*: mlp, mlp5, rff"),
         ("signal_cnn", (1024, 3), r"at least 8 steps.*: mlp, mlp5, pointnet, rff"),
         ("pointnet", (1024, 2), r"point clouds \[P, 3\].*: mlp, mlp5, rff"),

@@ -228,8 +228,6 @@ def _read(request: LearnRequest, quiet: bool) -> "tuple[Dataset, dict[str, Any]]
 
     side = image_side(request.settings.get("model"), request.method)
     data = read_data(load, request.values["data"], quiet, side=side, **request.reading)
-    if not quiet:
-        note(data.describe(), style="dim")
     own = {} if request.policy is None else request.policy.settings(data.kind, data.input_shape)
     return data, own | request.settings
 

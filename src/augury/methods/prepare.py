@@ -27,11 +27,12 @@ from augury.transforms.vocabulary import build as build_transform
 MODEL_FOR = {
     "image": "cnn",
     "signal": "signal_cnn",
+    "closed": "outline_cnn",
     "points": "pointnet",
     "coordinates": "toy_mlp",
     "features": "mlp",
 }
-"""Default network for each kind of data; "mlp" if the inputs are too small for it."""
+"""Default network for each kind of data, and for closed signals; "mlp" if the inputs are too small for it."""
 
 GENERATORS_FOR = {
     "image": "affine",
@@ -124,11 +125,12 @@ def _config(
     settings: dict[str, Any],
 ) -> LearnConfig:
     """Fill in what depends on the data."""
+    kind = "closed" if data.closed else data.kind
     if model is None and renamed(settings).get("weights"):
         known = saved_in(settings["weights"])[0].network
         model = known if known in NETWORKS else None
     if model is None:
-        model = METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR[data.kind]
+        model = METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR[kind]
         model = model if model in that_take(data.input_shape) else "mlp"
     name = model if isinstance(model, str) else CUSTOM
     config = LearnConfig.for_method(method, **{**settings, "model": name}).with_epochs(len(data.x_train))
@@ -138,8 +140,7 @@ def _config(
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
         colour = data.kind == "image" and data.input_shape[0] == 3
-        known = GENERATORS_FOR["closed" if data.closed else data.kind]
-        config = replace(config, generators=(known, *["flip_x"] * colour))
+        config = replace(config, generators=(GENERATORS_FOR[kind], *["flip_x"] * colour))
     return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
 

@@ -98,6 +98,12 @@ NETWORKS: dict[str, Network] = {
         lambda shape: len(shape) == 2 and shape[1] >= 8,
         lambda shape, n, rng: _small().SignalCNN(shape, n, rng),
     ),
+    "outline_cnn": Network(
+        "signal_cnn with a mean over all of time, for closed outlines",
+        "signals [C, T] of at least 8 steps",
+        lambda shape: len(shape) == 2 and shape[1] >= 8,
+        lambda shape, n, rng: _small().SignalCNN(shape, n, rng, segments=1),
+    ),
     "pointnet": Network(
         "small PointNet: a shared MLP, the maximum over points",
         "point clouds [P, 3]",

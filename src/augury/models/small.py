@@ -83,16 +83,23 @@ class SignalCNN(nn.Sequential):
     """A 1-d CNN for signals [C, T]: conv 7, conv 5 and conv 3 with 16, 32 and 64 channels, then a linear layer.
 
     The time axis is averaged down to at most eight segments, not to one: a mean over all of time would make the
-    network invariant to shifts, which is for the data to decide.
+    network nearly invariant to shifts, which is for the data to decide. For closed outlines, whose start means nothing,
+    `segments` is 1: few weights, and what zeros at the ends and pooling leave of the start is for the widths.
     """
 
-    def __init__(self, input_shape: tuple[int, int], n_outputs: int, rng: torch.Generator) -> None:
+    def __init__(
+        self,
+        input_shape: tuple[int, int],
+        n_outputs: int,
+        rng: torch.Generator,
+        segments: int = SEGMENTS,
+    ) -> None:
         channels, length = input_shape
         if length < 8:
             raise InputError(
                 f"SignalCNN needs signals of at least 8 steps; got {length}. Are the axes [C, T]?"
             )
-        segments = min(length // 4, SEGMENTS)
+        segments = min(length // 4, segments)
         layers: list[tuple[str, nn.Module]] = [
             ("conv1", seeded(nn.Conv1d, channels, 16, 7, padding=3, rng=rng)),
             ("relu1", nn.ReLU()),
