@@ -100,4 +100,4 @@ def test_without_tensorboard_the_error_says_how_to_get_it(monkeypatch, tmp_path)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", no_tensorboard)
-    refused(r"pip install 'augury\[tensorboard\]'", TensorBoard, tmp_path)
+    refused(r"pip install tensorboard", TensorBoard, tmp_path)
