@@ -70,7 +70,11 @@ def _why(
     if scores.SI is not None and floor.SI is not None:
         alone = f" where interpolation alone leaves {floor.SI.value:.2f}" if floor.SI.value < 0.995 else ""
         limit = limits.SI * floor.SI.value
-        parts.append(f"Saliency similarity is {scores.SI.value:.2f}{alone}; genuine is {limit:.2f} or more.")
+        error = "" if scores.SI.stderr is None else f" +- {scores.SI.stderr:.2f}"
+        within = " (within two standard errors)" if error else ""
+        parts.append(
+            f"Saliency similarity is {scores.SI.value:.2f}{error}{alone}; genuine is {limit:.2f} or more{within}."
+        )
     if not holds(scores, floor, limits):
         return " ".join(parts)
     if broken:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from augury.auditing.verdict import FIGURES, beyond_limits
 from augury.cli import options as o
@@ -205,6 +206,7 @@ def summary(audit: Audit) -> Group:
     strengths = {f"{p.strength:g} {p.unit}": p.scores for p in audit.curve}
     parts: list[Any] = [f"[bold]{audit.group}: {audit.verdict}[/]", audit.why, audit.advice, ""]
     parts.append(_scores(f"On {audit.images} inputs of {audit.data}", "inputs", rows))
+    parts += [Text(LEGEND, style="dim"), ""]
     parts.append(_scores("By strength", "moved by", strengths))
     if audit.per_class:
         parts.append(_scores("By class", "class", audit.per_class))
@@ -213,6 +215,11 @@ def summary(audit: Audit) -> Group:
     if audit.sigma_max_jacobian is not None:
         parts.append(f"Largest singular value of the Jacobian: {audit.sigma_max_jacobian:.3g}")
     return Group(*parts)
+
+
+LEGEND = """\
+LI: squared distance between the logits of an input and its view; relative: as a share of that of two inputs;
+DI: KL divergence of predictions; SI: cosine of saliency maps; agreement: views that keep the prediction."""
 
 
 def _scores(title: str, first: str, rows: dict[str, Scores]) -> Table:

@@ -202,6 +202,13 @@ class Notes(Progress):
 class LiveBar(Notes):
     """Draws a bar for each stage of a run and, below it, the latest loss, evidence and widths."""
 
+    said = ""
+    """What follows the name of the method."""
+
+    def for_baseline(self) -> "LiveBar":
+        self.said = ", to compare"
+        return self
+
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
         self.epochs, self.steps, self.units = epochs, steps, units
         self.bar = Bar(
@@ -216,7 +223,7 @@ class LiveBar(Notes):
         self.below = Text("")
         self.live = Live(Group(self.bar, self.below), console=err, refresh_per_second=4)
         self.task = self.bar.add_task(
-            method, total=epochs * steps, completed=done * steps, at=f"epoch {done}/{epochs}"
+            method + self.said, total=epochs * steps, completed=done * steps, at=f"epoch {done}/{epochs}"
         )
         self.live.start()
 

@@ -29,6 +29,7 @@ from augury.cli.settings import LearnRequest, merge, pairs, settings_of, widths
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.records.results import Invariance
+from augury.report.headline import headline
 from augury.training.run_folder import check_run, new_folder
 from augury.transforms.vocabulary import WORDS
 
@@ -296,7 +297,8 @@ COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", 
 
 def summary(runs: list[Invariance]) -> Group:
     """Return what is shown of a run and of its baseline."""
-    widths = [widths_table(runs[0].widths)] if runs[0].widths else []
+    found = Text(headline(runs[0]).striptags(), style="bold")
+    widths: list[Any] = [found, widths_table(runs[0].widths)] if runs[0].widths else []
     return Group(*widths, _scores(runs), *(Text(note) for run in runs for note in run.notes))
 
 
@@ -306,7 +308,7 @@ def _scores(runs: list[Invariance]) -> Table:
     columns = ["method", "network", "test error (RMSE)" if regression else "test accuracy"]
     rows = []
     for run in runs:
-        score = _percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4f}"
+        score = _percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4g}"
         middle = [f"{run.log_evidence:.1f}" if run.log_evidence is not None else "-"] if evidence else []
         rows.append([run.method, run.model, score, *middle, f"{run.seconds:.0f}"])
     return table(
