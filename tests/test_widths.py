@@ -389,7 +389,7 @@ def test_a_deep_network_takes_a_sample_and_all_data_where_its_last_layer_settles
 
 def test_a_model_that_trains_on_one_view_is_profiled_with_several():
     """One centred view is the input itself, whatever the width."""
-    net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))
+    net = MLP([2, 6, 2], generator(0))
     model = OrbitAverage(net, AffineCoordinates(("rotation", "scale_x"), "centred"), samples=1)
     x = torch.randn(20, 2, generator=generator(0))
     refit = LaplaceRefit(Evidence(model, N=20), x, (x[:, 0] > 0).long(), 0)
