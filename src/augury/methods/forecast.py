@@ -26,6 +26,7 @@ from augury.methods.invariant_weights import InvariantWeights
 from augury.methods.lila import Lila, WithEvidence
 from augury.methods.prepare import Prepared, prepare
 from augury.methods.widths import refit_of, usual_knots
+from augury.models.orbit import OrbitAverage
 from augury.records.results import Record
 from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.evaluate import outputs_of
@@ -42,8 +43,8 @@ CHUNK = 1000
 """Test inputs that are scored at once."""
 SCORED = 20
 """Test inputs whose forward pass is timed, at most."""
-STEP_SECONDS, CLIMB_SECONDS = 1.0, 4.0
-"""About how long the steps (or the scores) and the evidence step may take."""
+STEP_SECONDS, CLIMB_SECONDS, SCORE_SECONDS = 1.0, 4.0, 10.0
+"""About how long the steps (or the timed scores), the evidence step, and the scores for the memory may take."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def forecast(
         costs = measure(smaller, clock, few["evidence_images"] == ready.config.evidence_images)
         costs = costs.scaled(ready.config, smaller.config)
         if len(ready.data.x_test):  # the scores of a run may have its peak of memory
-            outputs_of(ready.learner.model, ready.data.x_test[: CHUNK if costs.score < 1e-3 else SCORED])
+            outputs_of(ready.learner.model, ready.data.x_test[: _at_once(ready.learner.model, costs.score)])
     config, N, own = ready.config, len(ready.data.x_train), ready.learner.transform
     parameters = {id(p): p for m in ready.learner.modules().values() for p in m.parameters()}
     widths = [] if own is None else list(own.parameters())
@@ -140,6 +141,12 @@ def forecast(
         memory=peak_memory(config.device),
         costs=costs,
     )
+
+
+def _at_once(model: nn.Module, score: float) -> int:
+    """Return how many test inputs are passed at once, or a few if these would take too long."""
+    n = min(CHUNK, max(1, model.chunk // model.samples_eval)) if isinstance(model, OrbitAverage) else CHUNK
+    return n if n * score < SCORE_SECONDS else SCORED
 
 
 def affordable(ready: Prepared, clock: Callable[[], float]) -> dict[str, int]:
