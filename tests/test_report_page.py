@@ -67,7 +67,9 @@ def page(folder) -> str:
 
 def test_the_answer_comes_first_with_interval_truth_verdict_and_scores(run):
     tree = parsed(page(run))
-    assert tree.text.index("The labels of most inputs do not change under") < tree.text.index("How it was learned")
+    assert tree.text.index("The labels of most inputs do not change under") < tree.text.index(
+        "How it was learned"
+    )
     for words in [
         "rotation up to ±88.4°",
         "80.0° to 95.5°",

@@ -60,7 +60,9 @@ def headline(found: Invariance) -> Markup:
     if not found.widths:
         return Markup("This model was trained without a distribution over transformations.")
     if "invariant" in by:
-        return Markup("The labels of most inputs do not change under {}.").format(Markup(listed(by["invariant"])))
+        return Markup("The labels of most inputs do not change under {}.").format(
+            Markup(listed(by["invariant"]))
+        )
     if "given" in by:
         nonzero = {
             n: w for n, w in found.widths.items() if amount(w.value, w.unit) != amount(_zero(w), w.unit)
