@@ -104,14 +104,6 @@ def test_a_refusal_names_the_parameters_that_no_layer_owns():
         covered_layers(ViT())
 
 
-def test_fused_attention_is_differentiated_twice_by_the_laplace_evidence():
-    net = ViT()
-    net.cls.requires_grad_(False)
-    net.pos.requires_grad_(False)
-    learned = augury.learn(data(), net, **QUICK)
-    assert learned.invariance.log_evidence is not None
-
-
 def test_a_transformer_learns_through_the_bound():
     learned = augury.learn(data(), ViT(), evidence="ntk", **QUICK)
     assert learned.invariance.widths["rotation"].value > 0
@@ -364,24 +356,6 @@ def test_a_model_that_returns_an_object_with_logits_is_taken_and_loaded(wrap, tm
     learned = augury.learn(data(), Output(wrap), run=tmp_path / "run", **QUICK)
     again, x = augury.load_model(tmp_path / "run", Output(wrap)), images()[0]
     assert torch.equal(again(x), learned.model(x))
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    ("model", "cause"),
-    [
-        (Output, "the class Output itself"),
-        (lambda x: x, "whose weights cannot be seen"),
-        (small_net().state_dict(), "state dict"),
-        (3, "int"),
-        (nn.Sequential(small_net(), nn.Softmax(1)), "softmax"),
-        (Output(lambda f: (f, f)), "tuple of 2"),
-        (Output(lambda f: "text"), "str"),
-    ],
-    ids=["class", "lambda", "state dict", "number", "softmax", "tuple", "text"],
-)
-def test_what_is_no_model_is_refused_by_its_cause(model, cause):
-    refused(cause, augury.learn, data(), model, **QUICK)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -192,6 +192,8 @@ def learn(
     flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
     flags |= {"slight": widths(slight, quiet) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1; got {seeds}.")
     request = merge(flags, config)
     check_one_process()
     if print_config:

@@ -159,6 +159,10 @@ def _plain(source: Any) -> Any:
 
 
 def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
+    if test is not None and path.is_dir() != test.is_dir():
+        raise InputError(
+            f"data and test set must both be folders, or both .npz files; got {path} and {test}."
+        )
     if path.is_dir():
         from augury.data.folder import read_folder
 
