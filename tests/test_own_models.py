@@ -364,6 +364,8 @@ def test_the_same_in_ones_own_loop():
     refused("the class Output", augury.OrbitAverage, Output, transform)
     refused("a transformation", augury.OrbitAverage, small_net(), "rotation")
     refused("OrbitAverage", augury.Evidence, small_net(), 30)
+    refused("number of training data", augury.Evidence, own_loop()[0], 0)
+    refused(r"got Sequential\.", augury.OrbitAverage, transform, small_net())
     refused(r"returns net\(x\).logits", augury.OrbitAverage(Output(), transform), x)
     softmax = nn.Sequential(small_net(), nn.Softmax(1))
     refused("softmax", own_loop(softmax)[1].step, (x, y), generator(0))

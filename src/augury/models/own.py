@@ -34,7 +34,8 @@ def check_transform(transform: object) -> None:
     """Raise unless `transform` is a transformation."""
     if not isinstance(transform, Transform):
         raise InputError(
-            f"transform must be a transformation, such as augury.Affine2d((28, 28)); got {transform!r}."
+            f"transform must be a transformation, such as augury.Affine2d((28, 28)); got "
+            f"{type(transform).__name__ if isinstance(transform, nn.Module) else repr(transform)}."
         )
 
 
