@@ -51,6 +51,7 @@ def _command(
         str, typer.Option("--scale", help=f"{', '.join(SCALES)}: seconds, an hour, a GPU.")
     ] = "small",
     seeds: Annotated[int, typer.Option("--seeds", help="How many seeds.")] = 3,
+    first: Annotated[int, typer.Option("--first-seed", help="The first of them.")] = 0,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,7 +72,7 @@ def _command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    request = Request(paper, item, scale, seeds, tuple(only or ()), jobs, output, device, write_only)
+    request = Request(paper, item, scale, seeds, tuple(only or ()), jobs, output, device, first, write_only)
     with interruptible(CONTINUE):
         found = reproduce(request, None if quiet else show)
     if as_json:
