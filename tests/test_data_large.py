@@ -17,9 +17,11 @@ from augury.data.load import load
 from augury.data.rows import Rows, fingerprint, in_memory, limits
 from augury.data.unlabelled import load_images, load_inputs
 from augury.models.standardised import Standardised
-from data_doubles import image_folder
 
 QUICK = {
+    "epochs": 2, "batch": 16, "evidence_images": 20, "samples_eval": 2, "evidence_below": 9.0,
+    "generators": ("rotation",),
+}  # fmt: skip
     "epochs": 2,
     "batch": 16,
     "evidence_images": 20,
