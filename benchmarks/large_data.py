@@ -4,8 +4,8 @@
 
 Real photographs (the two of scikit-learn) are cut into tiles of 32 x 32 pixels, in two classes; their files are
 repeated until there are enough. `augury learn FOLDER --epochs 1` reads them, in a process of its own: files (decodes
-them into the cache), cache (finds them there), memory (decodes them and holds them in memory as floats). Seconds are those of the processor: other load on the machine does
-not count, nor does waiting for the disk.
+them into the cache), cache (finds them there), memory (decodes them and holds them in memory as floats). Seconds are
+those of the processor: other load on the machine does not count, nor does waiting for the disk.
 """
 
 import argparse

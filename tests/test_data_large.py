@@ -22,13 +22,6 @@ QUICK = {
     "epochs": 2, "batch": 16, "evidence_images": 20, "samples_eval": 2, "evidence_below": 9.0,
     "generators": ("rotation",),
 }  # fmt: skip
-    "epochs": 2,
-    "batch": 16,
-    "evidence_images": 20,
-    "samples_eval": 2,
-    "evidence_below": 9.0,
-    "generators": ("rotation",),
-}
 
 
 @pytest.fixture
