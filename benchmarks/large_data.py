@@ -1,6 +1,6 @@
 """Data larger than memory: peak of resident memory and time per image, from disk and in memory.
 
-    python benchmarks/large_data.py [--images 200000] [--cases files cache memory] [--write]
+    python benchmarks/large_data.py [--images 200000] [--cases files cache memory]
 
 Real photographs (the two of scikit-learn) are cut into tiles of 32 x 32 pixels, in two classes; their files are
 repeated until there are enough. `augury learn FOLDER --epochs 1` reads them, in a process of its own: files (decodes
@@ -10,7 +10,6 @@ those of the processor: other load on the machine does not count, nor does waiti
 
 import argparse
 import io
-import json
 import os
 import subprocess
 import sys
@@ -18,9 +17,7 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from timing import machine
 
-RESULT = Path(__file__).parents[1] / "docs" / "results" / "large_data.json"
 SIDE = 32
 CASES = ("files", "cache", "memory")
 
@@ -83,7 +80,6 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=200_000)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
     parser.add_argument("--scratch", type=Path, help="folder for images and cache; default: a temporary one")
-    parser.add_argument("--write", action="store_true", help="write docs/results/large_data.json")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         scratch = asked.scratch or Path(temporary)
@@ -96,10 +92,6 @@ def main() -> None:
             per_image = 1e3 * case["seconds"] / asked.images
             line = f"{name:7s} {case['peak'] / 1e9:6.2f} GB  {case['seconds']:7.1f} s  {per_image:6.3f} ms per image"
             print(line, flush=True)
-    if asked.write:
-        command = " ".join(["python benchmarks/large_data.py", *sys.argv[1:]])
-        result = {"command": command, "images": asked.images, "cases": found, "machine": machine()}
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +44,12 @@ def folder_of(root, shape=(8, 8)):
         (root / "ab"[label]).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(root / "ab"[label] / f"{i:02d}.png")
     return root
+
+
+def resident():
+    """Bytes of mapped files that count as memory of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("RssFile"))
 
 
 def both(read, on_disk):
@@ -246,6 +253,16 @@ class TestRows:
         x = Rows(np.broadcast_to(np.zeros((), np.uint8), (10**6, 3, 64, 64)))
         with pytest.raises(InputError, match="46 GiB"):
             in_memory(x)
+
+    @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells how much is resident")
+    def test_resident_memory_does_not_grow_with_the_rows_read(self, tmp_path):
+        np.save(tmp_path / "x.npy", np.ones((2**14, 64, 64), np.uint8))  # 64 MiB
+        rows = Rows(np.load(tmp_path / "x.npy", mmap_mode="r"), 255.0)
+        before = most = resident()
+        for part in rows.split(256):
+            assert part[0, 0, 0] == np.float32(1) / 255
+            most = max(most, resident())
+        assert most - before < 8 * 2**20
 
     def test_statistics_by_chunks(self, monkeypatch):
         x = torch.rand(50, 3, 4, 4, generator=generator(0)) * torch.tensor([1.0, 2.0, 0.0])[:, None, None]
