@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Group
 
 from augury.cli import options as o
-from augury.cli.console import interruptible, live_bar, out, plural, print_json, read_data, say, table
+from augury.cli.console import (
+    interruptible,
+    leave_report,
+    live_bar,
+    out,
+    plural,
+    print_json,
+    read_data,
+    say,
+    table,
+)
 from augury.cli.environment import check_one_process
 from augury.cli.settings import pairs, settings_of
 from augury.config.hyper import METHODS, AmortizeConfig
@@ -110,14 +120,15 @@ def amortize(
             images, groups, method, out=folder, overwrite=overwrite, resume=resume, callbacks=live_bar(quiet),
             **settings
         ).saved  # fmt: skip
+    report = leave_report(folder)
     if json:
         facts = {"encoder": saved.network, "features": saved.n_outputs, **vars(saved.pretraining)}
         whole = {"extractor": str(folder / MODEL), "groups": list(saved.groups), **facts}
-        print_json({**whole, "skipped": len(images.skipped)})
+        print_json({**whole, "skipped": len(images.skipped), "report": str(report)})
         return
     out.print(summary(saved))
     if not quiet:
-        say(f"The extractor is {folder / MODEL}")
+        say(f"The extractor is {folder / MODEL}, its report {report}")
 
 
 def summary(saved: "SavedModel") -> Group:

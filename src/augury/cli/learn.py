@@ -1,5 +1,6 @@
 """`augury learn`: everything that can be refused is refused before torch is loaded."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -192,6 +193,8 @@ def learn(
     flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
     flags |= {"slight": widths(slight, quiet) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1; got {seeds}.")
     request = merge(flags, config)
     check_one_process()
     if print_config:
@@ -201,12 +204,10 @@ def learn(
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         if dry_run:
             _forecast(request, folder, as_json=json, quiet=quiet)
-        elif seeds > 1:
-            _learn_seeds(
-                request, folder, seeds, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet
-            )
         else:
-            _learn(request, folder, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet)
+            again = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
+            train = partial(_learn_seeds, seeds=seeds) if seeds > 1 else _learn
+            train(request, folder, again, as_json=json, quiet=quiet)
 
 
 def _folder(request: LearnRequest, *, overwrite: bool, resume: bool, several: bool) -> Path:
@@ -233,16 +234,13 @@ def _read(request: LearnRequest, quiet: bool) -> "tuple[Dataset, dict[str, Any]]
     return data, own | request.settings
 
 
-def _learn(
-    request: LearnRequest, folder: Path, *, overwrite: bool, resume: bool, as_json: bool, quiet: bool
-) -> None:
+def _learn(request: LearnRequest, folder: Path, again: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
     from augury.methods.learn import learn
     from augury.training.progress import TensorBoard
 
     board = request.folder("tensorboard")
     callbacks = [*live_bar(quiet), *([] if board is None else [TensorBoard(board)])]
     data, settings = _read(request, quiet)
-    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
     learned = learn(data, method=request.method, run=folder, callbacks=callbacks, **again, **settings)
     report = leave_report(folder)
     found, plain = learned.invariance, learned.baseline and learned.baseline.invariance
@@ -260,19 +258,11 @@ def _learn(
 
 
 def _learn_seeds(
-    request: LearnRequest,
-    folder: Path,
-    seeds: int,
-    *,
-    overwrite: bool,
-    resume: bool,
-    as_json: bool,
-    quiet: bool,
+    request: LearnRequest, folder: Path, again: dict[str, Any], *, seeds: int, as_json: bool, quiet: bool
 ) -> None:
     from augury.methods.seeds import learn_seeds
 
     data, settings = _read(request, quiet)
-    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
     options = {**again, **settings, "method": request.method, "callbacks": live_bar(quiet)}
     trained = learn_seeds(data, seeds, run=folder, **options)
     runs = [learned.invariance for learned in trained.runs]

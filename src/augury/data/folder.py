@@ -26,7 +26,7 @@ from augury.core.errors import InputError
 from augury.core.files import Progress, silent
 from augury.data.arrays import LABEL_COLUMNS, open_arrays
 from augury.data.dataset import Dataset
-from augury.data.layout import check_bits, to_inputs
+from augury.data.layout import check_bits, scaled_to, to_inputs
 from augury.data.pictures import (
     Header,
     check_wide,
@@ -38,7 +38,7 @@ from augury.data.pictures import (
     to_type,
 )
 from augury.data.rows import is_large, taken
-from augury.data.split import named_splits
+from augury.data.split import named_splits, train_and_test
 from augury.data.stored import keep, place_of
 from augury.data.targets import Options, Part, assemble
 
@@ -57,9 +57,11 @@ def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dat
     """Read a folder of images."""
     train, held_out, note = find_parts(folder)
     test, note = (held_out, note) if test is None else (test, "")
-    part, form = _read(train, options, find_images)
+    part, form, left = _read(train, options, find_images)
     part_test = None if test is None else _typed(_read(test, options, find_images, form)[0], test)
-    return assemble(_typed(part, train), part_test, options, kind="image", source=f"folder {folder}{note}")
+    note = f"{left} image{'s' * (left > 1)} not in labels.csv" if left > 0 else note
+    source = f"folder {folder}"
+    return assemble(_typed(part, train), part_test, options, kind="image", source=source, remark=note)
 
 
 def read_unlabelled(folder: Path, options: Options) -> Part:
@@ -72,10 +74,15 @@ def _read(
     options: Options,
     find: "Callable[[Path, Opener], list[Found]]",
     form: Form | None = None,
-) -> tuple[Part, Form]:
-    """Read images in one form, given or that of most of them; many go to a file in the cache, or are there already."""
-    files = [*image_files(folder.absolute()), *filter(None, [find_table(folder)])]
-    place = place_of(files, find.__name__, options.size, options.side, options.skip_bad, form)
+) -> tuple[Part, Form, int]:
+    """Read images in one form, given or that of most of them; return how many are not in the table, too.
+
+    Many go to a file in the cache, or are there already.
+    """
+    images, table = list(image_files(folder.absolute())), find_table(folder)
+    place = place_of(
+        [*images, *filter(None, [table])], find.__name__, options.size, options.side, options.skip_bad, form
+    )
     if not place.exists():
         opener = Opener(options.skip_bad)
         found = find(folder, opener)
@@ -86,15 +93,17 @@ def _read(
             part = read_images(found, *wanted, opener, options.progress)
             if form is None:
                 check_wide(headers, part.x)
-            return part, wanted
+            return part, wanted, len(images) - len({file.path for file in found}) if table else 0
         _keep(place, found, wanted, opener, options.progress)
     kept = open_arrays(place)
-    x = taken(to_inputs(kept["x"], "image"), kept["rows"])
+    x = to_inputs(kept["x"], "image")
+    largest = float(x.max())
     if form is None and kept["wide"]:
-        check_bits(round(65535 * float(x.max())))
-    scaled = "scaled to 0..1, read from disk"
-    part = Part(x, kept["y"], tuple(map(str, kept["skipped"])), str(kept["layout"]), scaled)
-    return part, (bool(kept["colour"]), (int(kept["size"][0]), int(kept["size"][1])))
+        check_bits(round(65535 * largest))
+    scaled, skipped = f"{scaled_to(largest)}, read from disk", tuple(map(str, kept["skipped"]))
+    part = Part(taken(x, kept["rows"]), kept["y"], skipped, str(kept["layout"]), scaled)
+    left = len(images) - int(kept["used"]) if table else 0
+    return part, (bool(kept["colour"]), (int(kept["size"][0]), int(kept["size"][1]))), left
 
 
 def _keep(place: Path, files: "list[Found]", form: Form, opener: "Opener", progress: Progress) -> None:
@@ -111,6 +120,7 @@ def _keep(place: Path, files: "list[Found]", form: Form, opener: "Opener", progr
             yield blank if pixels is None else to_type(pixels, dtype)
         facts["y"] = np.array([files[i].label for i in rows], dtype=np.str_)
         facts["skipped"] = np.array(sorted(opener.skipped), dtype=np.str_)
+        facts["used"] = len({file.path for file in files})
         facts["wide"] = all(header.wide for header in headers)
 
     keep(place, (len(files), *blank.shape), dtype, decoded(), facts)
@@ -140,18 +150,20 @@ def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
     if inner and subfolders(inner) and all(inner in path.parents for path in image_files(folder)):
         return find_parts(inner)  # beside it there are notes or annotations at most
     splits = named_splits(folders)
-    only_splits = bool(splits) and len(splits) == len(folders)
+    if not splits and all(
+        map(subfolders, folders.values())
+    ):  # training_set, seg_test: not classes if all are such
+        words = {
+            word: path for name, path in folders.items() for word in named_splits(name.split("_")).values()
+        }
+        splits = named_splits(words)
+        folders = words if "train" in splits and len(splits) == len(folders) else folders
     # A class may be called "train"; then it holds images, not classes.
+    only_splits = bool(splits) and len(splits) == len(folders)
     if not only_splits and not ("train" in splits and subfolders(folders[splits["train"]])):
         return folder, None, ""
-    if "train" not in splits:
-        raise InputError(
-            f"folder {folder} must hold a folder train beside {' and '.join(splits.values())}; it does not."
-        )
-    validation = splits.get("validation")
-    name = splits.get("test", validation)
-    said = "" if validation is None else f", {validation} {'not used' if 'test' in splits else 'as test set'}"
-    return folders[splits["train"]], None if name is None else folders[name], said
+    train, test, said = train_and_test(folders, f"folder {folder}")
+    return folders[train], None if test is None else folders[test], said
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +214,9 @@ def read_images(
             labels.append(file.label)
     note = sizes_note([file.header for file in files], size)
     y = np.array(labels, dtype=np.str_)
-    return Part(x[: len(labels)], y, tuple(sorted(opener.skipped)), note, "scaled to 0..1")
+    x = x[: len(labels)]
+    scaled = scaled_to(float(x.max()) if len(x) else 1.0)
+    return Part(x, y, tuple(sorted(opener.skipped)), note, scaled)
 
 
 def _decoded(
@@ -285,7 +299,9 @@ def find_table(folder: Path) -> Path | None:
 def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
     try:
         with table.open(newline="", encoding="utf-8-sig") as lines:
-            rows = [row for row in csv.reader(lines) if row]
+            comma = max(",;\t", key=lines.readline().count)
+            lines.seek(0)
+            rows = [row for row in csv.reader(lines, delimiter=comma) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{table} must be a table of text (CSV, UTF-8); it cannot be read: {error}."

@@ -16,7 +16,7 @@ from augury.core.errors import InputError
 from augury.core.files import Progress
 from augury.data.arrays import LABEL_COLUMNS, part_of
 from augury.data.dataset import Dataset
-from augury.data.layout import as_array, to_inputs
+from augury.data.layout import as_array, scaled_to, to_inputs
 from augury.data.pictures import (
     check_wide,
     common_size,
@@ -84,7 +84,8 @@ def _pictures(data: Any, options: Options, form: Form | None, large: bool) -> tu
         x = torch.from_numpy(np.stack(list(pixels)))
     if form is None:
         check_wide(headers, x)
-    part = Part(x, as_array(_labels(ys)), layout=sizes_note(headers, size), scaling="scaled to 0..1")
+    scaled = scaled_to(float(x.max()))
+    part = Part(x, as_array(_labels(ys)), layout=sizes_note(headers, size), scaling=scaled)
     return part, "image", (colour, size)
 
 
@@ -105,7 +106,9 @@ def example(data: Any, i: int) -> tuple[Any, Any]:
     if isinstance(found, tuple | list) and len(found) >= 2:
         return found[0], found[1]
     raise InputError(
-        f"an example must be a pair (input, label) or a dictionary; example {i} is a {type(found).__name__}."
+        f"an example must be a pair (input, label) or a dictionary; example {i} is a {type(found).__name__}"
+        f"{f' of {len(found)}' if isinstance(found, tuple | list) else ''}. Whole arrays are passed as "
+        f"(inputs, labels), with test=(inputs, labels)."
     )
 
 
