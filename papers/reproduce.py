@@ -15,7 +15,8 @@ from pathlib import Path
 from augury.core.errors import InputError, RunError, choose
 from augury.core.files import write_text
 from papers.catalog import PAPERS, Item, item
-from papers.grid import Failure, Watch, run_grid
+from papers.executor import EXECUTORS, Failure
+from papers.grid import Watch, run_grid
 from papers.markdown import grouped, seconds, table
 from papers.results import Cell, Result, narrowed, read
 
@@ -37,8 +38,10 @@ class Request:
     device: str = "cpu"
     first: int = 0  # the first seed
     write_only: bool = False  # run nothing, and write the table and the figures of the results that are there
+    executor: str = "local"  # where cells run
 
     def __post_init__(self) -> None:
+        choose("executor", self.executor, EXECUTORS)
         choose("scale", self.scale, self.entry.scales)
         for name in ("seeds", "jobs"):
             if getattr(self, name) < 1:
@@ -80,7 +83,13 @@ def reproduce(request: Request, watch: Watch | None = None) -> Reproduced:
     )
     missing = [] if request.write_only else [cell for cell in cells if cell.key not in done]
     results, failures = run_grid(
-        missing, entry.run, request.lines(), jobs=request.jobs, device=request.device, watch=watch
+        missing,
+        entry.run,
+        request.lines(),
+        jobs=request.jobs,
+        device=request.device,
+        executor=request.executor,
+        watch=watch,
     )
     if failures and len(failures) == len(cells):
         raise RunError(f"no cell could be run; the first says: {failures[0].message}")

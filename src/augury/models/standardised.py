@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from augury.data.rows import Rows, chunks
+
 
 class Standardised(nn.Module):
     """net((x - input_mean) / input_scale)."""
@@ -22,10 +24,16 @@ class Standardised(nn.Module):
         self.register_buffer("input_scale", scale)
 
     @classmethod
-    def by(cls, net: nn.Module, x: Float[Tensor, "N C ..."]) -> "Standardised":
+    def by(cls, net: nn.Module, x: Float[Tensor | Rows, "N C ..."]) -> "Standardised":
         """Return the network with mean and scale of these inputs; a constant channel keeps its scale."""
-        axes = [axis for axis in range(x.ndim) if axis != 1]
-        variance, mean = torch.var_mean(x.double(), axes, correction=0, keepdim=True)
+        axes, n = [axis for axis in range(x.ndim) if axis != 1], 0
+        mean = variance = torch.zeros((), dtype=torch.float64)
+        for part in chunks(x):
+            own_variance, own_mean = torch.var_mean(part.double(), axes, correction=0, keepdim=True)
+            share, n = len(part) / (n + len(part)), n + len(part)
+            between = share * (1 - share) * (own_mean - mean) ** 2
+            variance = (1 - share) * variance + share * own_variance + between
+            mean = (1 - share) * mean + share * own_mean
         return cls(net, mean[0].float(), torch.where(variance[0] > 0, variance[0].sqrt(), 1.0).float())
 
     @classmethod

@@ -9,14 +9,15 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from augury.core.rng import generator, spawn
+from augury.data.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Batches:
     """The training set; a call iterates over it once, in order or shuffled by a generator."""
 
-    x: Float[Tensor, "N ..."]
-    """Inputs."""
+    x: Float[Tensor | Rows, "N ..."]
+    """Inputs, in memory or on disk."""
     y: Shaped[Tensor, "N ..."]
     """Targets."""
     size: int

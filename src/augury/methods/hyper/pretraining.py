@@ -33,6 +33,7 @@ from torch import Tensor, nn
 from augury.config.hyper import AmortizeConfig
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
+from augury.data.rows import Rows, in_memory
 from augury.methods.hyper.views import Views
 from augury.models.hypernetwork import HyperExtractor
 from augury.models.layers import seeded
@@ -125,7 +126,7 @@ UNKNOWN = -1
 class Tasks:
     """Several classification tasks on one set of images."""
 
-    x: Float[Tensor, "N C H W"]
+    x: Float[Tensor | Rows, "N C H W"]
     """The images."""
     y: Float[Tensor, "N T"]
     """Class of each image in each task, or `UNKNOWN`; as floats, which the training loop carries."""
@@ -152,7 +153,7 @@ def gather(tasks: Mapping[str, Dataset]) -> Tasks:
         place = next(k for k, pile in enumerate(piles) if pile is data.x_train)
         start = sum(len(pile) for pile in piles[:place])
         y[start : start + len(data.x_train), t] = data.y_train.float()
-    x = piles[0] if len(piles) == 1 else torch.cat(piles)
+    x = piles[0] if len(piles) == 1 else torch.cat([in_memory(pile) for pile in piles])
     return Tasks(x, y, tuple(data.n_outputs for data in sets), sets[0].source)
 
 
