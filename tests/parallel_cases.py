@@ -4,14 +4,18 @@ Every case takes a Fabric, or None for one process, and returns tensors and numb
 """
 
 import sys
+from dataclasses import replace
 
 import torch
 from torch import nn
 
-from augury import Evidence, OrbitAverage, audit, amortize, intervals, learn
+from augury import Evidence, OrbitAverage, amortize, audit, intervals, learn
+from augury.config.hyper import AmortizeConfig
 from augury.core.rng import generator
+from augury.core.world import world_of
 from augury.data.dataset import Dataset
-from augury.data.unlabelled import Unlabelled
+from augury.methods.hyper.amortize import _contrastive
+from augury.training.loop import fit
 from augury.transforms.affine2d import Affine2d
 from curvature_cases import filled
 
@@ -84,6 +88,73 @@ def learned(method, model=None, **settings):
     return case
 
 
+def contrastive(fabric):
+    """In float64: Adam makes steps of rounding where a gradient is nearly 0."""
+    config = AmortizeConfig.for_method("contrastive", epochs=2, batch=9)
+    x = torch.rand(19, 3, 8, 8, generator=generator(1))
+    body = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Tanh(), nn.Flatten(), nn.Linear(144, 5))
+    learner, _, data = _contrastive(x, "rotation,color", None, filled(body).float(), config)
+    learner.model.double()
+    learner.heads.double()
+    learner.join(world_of(fabric))
+    found = fit(learner, replace(data, x_train=data.x_train.double()), config.loop())
+    values = {f"weights {k}": t for k, t in learner.model.state_dict().items()}
+    return values | {"losses": torch.tensor([row["loss"] for row in found.rows])}
+
+
+def multitask(fabric):
+    x = torch.rand(19, 3, 16, 16, generator=generator(1))
+    given = {"epochs": 2, "batch": 9, "invariance": 0.1, "descriptors": {"a": (1, 0)}}
+    found = amortize({"a": coloured(x)}, "rotation,color", "multitask", fabric=fabric, **given)
+    return {f"weights {k}": t for k, t in found.extractor.state_dict().items()}
+
+
+def coloured(x):
+    y = (x[:, 0].mean((1, 2)) > x[:, 1].mean((1, 2))).long()
+    return Dataset(x, y, x[:0], y[:0], class_names=("a", "b"))
+
+
+def audited(fabric):
+    found = audit(net().float(), images(), "rotation", batch=80, jacobian_images=7, fabric=fabric)
+    values = {
+        "LI": found.LI.value,
+        "SI": found.SI.value,
+        "relative": found.LI_relative,
+        "accuracy": found.accuracy,
+    }
+    values |= {"floor": found.noise_floor.LI.value, "sigma": found.sigma_max_jacobian}
+    values |= {
+        f"{name} {k}": s.LI.value for k in ("drift", "per_class") for name, s in getattr(found, k).items()
+    }
+    return {k: torch.tensor(v) for k, v in values.items()} | {
+        "worst": torch.tensor([w.index for w in found.worst])
+    }
+
+
+def own_loop(fabric):
+    """A loop of one's own: a loader that deals the data out, weights held, widths climb; then intervals."""
+    data = images(40)
+    x, y = data.x_train.double(), data.y_train
+    model = OrbitAverage(net(), Affine2d((8, 8), ["rotation"]).double(), samples=3)
+    evidence = Evidence(model, len(x), fabric=fabric, evidence_images=31, eta_images=10, eta_rate=0.01)
+    own = slice(None) if fabric is None else slice(fabric.global_rank, None, fabric.world_size)
+    size = 10 if fabric is None else 5
+    loader = list(zip(x[own].split(size), y[own].split(size), strict=True))
+    rng, found = generator(0), {}
+    for k in range(2):
+        found |= {
+            f"{n} {k}": torch.tensor(v, dtype=torch.float64)
+            for n, v in evidence.step(iter(loader), rng).items()
+        }
+    found["evidence"] = torch.tensor(evidence.value(iter(loader), rng), dtype=torch.float64)
+    ends = intervals(evidence, iter(loader), rng).widths["rotation"]
+    return found | {
+        "eta": model.transform.eta.detach(),
+        "low": torch.tensor(ends.low),
+        "value": torch.tensor(ends.value),
+    }
+
+
 CASES = {
     "climb": climb,
     "climb exactly": lambda fabric: climb(fabric, output="ggn", positions="expand", prior="layer"),
@@ -98,6 +169,12 @@ CASES = {
     "regularised": learned("regularised"),
     "last_layer": learned("last_layer"),
     "ntk": learned("lila", evidence="ntk"),
+    "invariant_weights": learned("invariant_weights", "rff_256"),
+    "invariant_weights relu": learned("invariant_weights", "relu_256", posterior="adam"),
+    "contrastive": contrastive,
+    "multitask": multitask,
+    "audit": audited,
+    "own loop": own_loop,
 }
 
 

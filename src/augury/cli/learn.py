@@ -24,7 +24,7 @@ from augury.cli.console import (
     table,
     widths_table,
 )
-from augury.cli.environment import check_one_process
+from augury.cli.processes import is_first, launched
 from augury.cli.settings import LearnRequest, merge, pairs, settings_of, widths
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
@@ -56,6 +56,7 @@ augury learn my_photos/ --dry-run                 how much memory, how long
 augury learn --config run.toml --epochs 50        a settings file; flags win
 augury learn mnist5k --print-config > run.toml    and back into one
 augury learn mnist5k --json > result.json         for a script
+augury learn my_photos/ --devices 8               eight processes, the answer of one
 """
 
 Generators = Annotated[
@@ -154,6 +155,7 @@ def learn(
     seed: o.Seed = None,
     seeds: Seeds = 1,
     device: o.Device = None,
+    devices: o.Devices = None,
     set_: o.Set = None,
     run: o.Run = None,
     overwrite: o.Overwrite = False,
@@ -180,6 +182,7 @@ def learn(
             "epochs",
             "batch",
             "device",
+            "devices",
             "baseline",
         ),
     )
@@ -193,20 +196,22 @@ def learn(
     flags |= {"slight": widths(slight, quiet) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
     request = merge(flags, config)
-    check_one_process()
+    first = is_first()
     if print_config:
         print(request.as_toml(), end="")
         return
-    folder = _folder(request, overwrite=overwrite, resume=resume, several=seeds > 1)
+    folder = _folder(request, overwrite=overwrite, resume=resume, several=seeds > 1) if first else Path()
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         if dry_run:
             _forecast(request, folder, as_json=json, quiet=quiet)
-        elif seeds > 1:
-            _learn_seeds(
-                request, folder, seeds, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet
-            )
+            return
+        fabric = launched(request.values.get("devices"), request.config.device)
+        again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
+        again |= {"fabric": fabric}
+        if seeds > 1:
+            _learn_seeds(request, folder, seeds, again, as_json=json, quiet=quiet)
         else:
-            _learn(request, folder, overwrite=overwrite, resume=resume, as_json=json, quiet=quiet)
+            _learn(request, folder, again, as_json=json, quiet=quiet)
 
 
 def _folder(request: LearnRequest, *, overwrite: bool, resume: bool, several: bool) -> Path:
@@ -233,17 +238,16 @@ def _read(request: LearnRequest, quiet: bool) -> "tuple[Dataset, dict[str, Any]]
     return data, own | request.settings
 
 
-def _learn(
-    request: LearnRequest, folder: Path, *, overwrite: bool, resume: bool, as_json: bool, quiet: bool
-) -> None:
+def _learn(request: LearnRequest, folder: Path, again: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
     from augury.methods.learn import learn
     from augury.training.progress import TensorBoard
 
     board = request.folder("tensorboard")
-    callbacks = [*live_bar(quiet), *([] if board is None else [TensorBoard(board)])]
+    callbacks = [*live_bar(quiet), *([TensorBoard(board)] if board is not None and is_first() else [])]
     data, settings = _read(request, quiet)
-    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
     learned = learn(data, method=request.method, run=folder, callbacks=callbacks, **again, **settings)
+    if not is_first():
+        return
     report = leave_report(folder)
     found, plain = learned.invariance, learned.baseline and learned.baseline.invariance
     if as_json:
@@ -263,16 +267,14 @@ def _learn_seeds(
     request: LearnRequest,
     folder: Path,
     seeds: int,
+    again: dict[str, Any],
     *,
-    overwrite: bool,
-    resume: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     from augury.methods.seeds import learn_seeds
 
     data, settings = _read(request, quiet)
-    again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
     options = {**again, **settings, "method": request.method, "callbacks": live_bar(quiet)}
     trained = learn_seeds(data, seeds, run=folder, **options)
     runs = [learned.invariance for learned in trained.runs]

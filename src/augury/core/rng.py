@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from augury.core.errors import InputError
 from augury.core.world import Part
 
 
@@ -25,6 +26,16 @@ def spawn(rng: torch.Generator) -> Stream:
     """Return a new generator seeded by one draw from `rng`, so that two uses do not share a stream."""
     seed = int(torch.randint(2**62, (), generator=rng, device=rng.device).item())
     return generator(seed, rng.device)
+
+
+def set_part(rng: torch.Generator, part: Part | None) -> None:
+    """Let further draws be those of a part of a batch; None for whole ones."""
+    if isinstance(rng, Stream):
+        rng.part = part
+    elif part is not None:
+        raise InputError(
+            "several processes need the generator of augury.core.rng.generator; got a torch.Generator."
+        )
 
 
 def rows(draw: Callable[[int], Tensor], B: int, rng: torch.Generator, dim: int = 0) -> Tensor:

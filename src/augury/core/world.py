@@ -26,6 +26,10 @@ GONE = (
 )
 
 
+class Gone(RunError):
+    """Another process has ended."""
+
+
 @dataclass(frozen=True)
 class Part:
     """The rows of a batch that this process takes."""
@@ -44,6 +48,8 @@ class World:
     """One process."""
 
     rank, size = 0, 1
+    idle = False
+    """Whether the last part had no rows left."""
     bytes = 0
     """Bytes that this process has given to reductions so far."""
 
@@ -93,8 +99,6 @@ class Processes(World):
 
     def __init__(self, rank: int, size: int, device: torch.device) -> None:
         self.rank, self.size, self.device = rank, size, device
-        self.idle = False
-        """Whether the last part had no rows left."""
 
     def part(self, n: int) -> Part:
         start, stop = n * self.rank // self.size, n * (self.rank + 1) // self.size
@@ -208,7 +212,7 @@ def _answered() -> Iterator[None]:
         yield
     except RuntimeError as error:  # gloo: "Connection closed by peer"; a time-out
         reason = str(error).strip().splitlines()[0]
-        raise RunError(GONE.format(reason=reason[:120])) from error
+        raise Gone(GONE.format(reason=reason[:120])) from error
 
 
 ALONE = World()

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from augury.core.world import ALONE, World
 from augury.core.errors import InputError
+from augury.core.world import ALONE, World
 from augury.curvature.layers import jacobian, trainable
 from augury.curvature.structure import Block, Deltas, Scalar, Statistics, Structure
 from augury.curvature.tape import Gradients, Tape

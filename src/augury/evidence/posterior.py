@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from augury.core.errors import InputError, RunError
 from augury.core.rng import generator, rows
+from augury.core.world import ALONE, World
 from augury.evidence.likelihoods import Categorical, Gaussian, Likelihood
 
 DRAWS = 8  # draws of the outputs per input: nearly free, where the paper draws all weights together once
@@ -158,6 +159,9 @@ class NaturalAscent(nn.Module):
     curvature. So q starts narrow, about zero outputs, where classes have most: its first step is a ridge regression.
     """
 
+    world: World = ALONE
+    """The processes that share the data of every step; each has all of them."""
+
     def __init__(
         self,
         posterior: OutputPosterior,
@@ -223,9 +227,15 @@ class NaturalAscent(nn.Module):
         """Return the bound, the targets of the natural parameters, and the expected squared residual."""
         posterior, rng, total, squares = self.posterior, generator(seed, phi.device), 0.0, 0.0
         precision = torch.zeros_like(self.get_buffer("precision"))
-        precision.diagonal(dim1=-2, dim2=-1).add_(posterior.delta)
+        if self.world.rank == 0:
+            precision.diagonal(dim1=-2, dim2=-1).add_(posterior.delta)
         linear = torch.zeros_like(self.get_buffer("linear"))
         for part, labels in zip(phi.split(CHUNK), y.split(CHUNK), strict=True):
+            rng.part = own = self.world.part(len(part))
+            if own is not None:
+                part, labels = part[own.rows], labels[own.rows]
+                if not own.weight:
+                    continue
             m, v = posterior.moments(part)
             expected = expected_log_prob(self.likelihood, m, v, labels, rng, self.draws, self.mix)
             weighted = part.mT * expected.curvature.mT[:, None]  # [C, F, B]
@@ -234,6 +244,8 @@ class NaturalAscent(nn.Module):
             total += float(expected.log_prob)
             if isinstance(self.likelihood, Gaussian):
                 squares += float((labels - m).square().sum() + v.sum())
+        self.world.sum_([precision, linear])
+        total, squares = self.world.sums([total, squares])
         return total - float(posterior.kl()), (precision, linear), squares
 
     def _move(self, targets: tuple[Tensor, Tensor], rho: float, variance: float) -> None:

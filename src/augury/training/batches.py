@@ -11,6 +11,8 @@ from torch import Tensor
 from augury.core.rng import Stream, generator, spawn
 from augury.core.world import ALONE, Part, World
 
+Parts = Iterator[tuple[Tensor, Tensor, Part | None]]
+
 
 @dataclass(frozen=True, eq=False)
 class Batches:
@@ -38,9 +40,7 @@ class Batches:
         for x, y, _ in self.parts(rng, ALONE):
             yield x, y
 
-    def parts(
-        self, rng: torch.Generator | None = None, world: World | None = None
-    ) -> Iterator[tuple[Tensor, Tensor, Part | None]]:
+    def parts(self, rng: torch.Generator | None = None, world: World | None = None) -> Parts:
         """Give this process's part of every batch, and which one it is; None for a whole batch."""
         order = torch.arange(self.N) if rng is None else torch.randperm(self.N, generator=rng)
         for index in order.split(self.size):
