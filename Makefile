@@ -16,8 +16,8 @@ test: lint  ## lint, types, layers, then every test
 fuzz: .venv/.test_installed  ## 100,000 damaged inputs for every reader; resumes from runs/fuzz.json
 	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(BIN)/python tests/fuzzing.py --inputs 100000
 
-kill: .venv/.test_installed  ## 100 SIGKILLs and 30 other signals at random moments; all runs resume bit for bit
-	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(BIN)/python tests/killing.py --kills 100 --signals 30
+kill: .venv/.test_installed  ## 100 SIGKILLs and 39 other signals at random moments; resumes from runs/kill.json
+	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(BIN)/python tests/killing.py --kills 100 --signals 39
 
 hostile: .venv/.test_installed  ## verdicts on data that hold no invariance; hours
 	PYTHONPATH=. $(BIN)/python benchmarks/hostile.py

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markdown import Markdown
 
-from augury.cli.console import err, out, print_json, say_error
+from augury.cli.console import err, interruptible, out, print_json, say_error
 from augury.core.errors import AuguryError
 from papers.catalog import PAPERS, SCALES
 from papers.grid import Failure
@@ -29,6 +29,7 @@ python -m papers lila table1 --scale small --jobs 2    several processes
 augury reproduce lila table1                           the same in an editable install
 augury bench policies                                  the same as: python -m papers policies table
 """
+CONTINUE = "The same command continues with the cells that are missing."
 
 app = typer.Typer(
     add_completion=False,
@@ -41,7 +42,7 @@ app = typer.Typer(
 @app.command(
     help=HELP,
     no_args_is_help=True,
-    epilog="Exit codes: 0 done; 2 something given does not fit, or a cell failed; 130 interrupted.",
+    epilog="Exit codes: 0 done; 2 something given does not fit, or a cell failed; 129, 130, 143 stopped by a signal.",
 )
 def _command(
     paper: Annotated[str, typer.Argument(help=f"One of {', '.join(PAPERS)}.")],
@@ -71,11 +72,8 @@ def _command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     request = Request(paper, item, scale, seeds, tuple(only or ()), jobs, output, device, write_only)
-    try:
+    with interruptible(CONTINUE):
         found = reproduce(request, None if quiet else show)
-    except KeyboardInterrupt:
-        err.print("Interrupted. The same command continues with the cells that are missing.", style="yellow")
-        raise typer.Exit(130) from None
     if as_json:
         failed = [{"cell": failure.cell.key, "why": failure.message} for failure in found.failures]
         paths = {

@@ -337,7 +337,7 @@ def chunk(name: str, k: int, place: Path) -> dict[str, Any]:
     return json.loads(text) if text else {"found": [(k, f"died: {status}")], "findings": 1, "peak": 0}
 
 
-def campaign(total: int, out: Path) -> int:
+def campaign(total: int, out: Path, first: int = 0) -> int:
     """Run chunks of every reader until so many inputs are done; return the number of findings."""
     from structures import STRUCTURES
 
@@ -349,7 +349,7 @@ def campaign(total: int, out: Path) -> int:
     while CHUNK * sum(state["chunks"].values()) < total:
         name = min(weights, key=lambda n: state["chunks"].get(n, 0) / weights[n])
         k, started = state["chunks"].get(name, 0), time.monotonic()
-        said = chunk(name, k, place)
+        said = chunk(name, first + k, place)
         state["chunks"][name] = k + 1
         state["peak"] = max(state.get("peak", 0), said["peak"])
         state["seconds"] += time.monotonic() - started
@@ -373,6 +373,7 @@ def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("again", nargs="*", help="a reader and a number: that input once more")
     asked.add_argument("--inputs", type=int, default=100_000)
+    asked.add_argument("--first", type=int, default=0, help="the first chunk: another one gives other inputs")
     asked.add_argument("--out", type=Path, default=Path("runs/fuzz.json"))
     given = asked.parse_args()
     if given.again:
@@ -382,7 +383,7 @@ def main() -> None:
             )
         )
         return
-    sys.exit(1 if campaign(given.inputs, given.out) else 0)
+    sys.exit(1 if campaign(given.inputs, given.out, given.first) else 0)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Runs that are stopped at random moments and resumed: they must leave what a run leaves that was not, bit for bit.
 
-    python tests/killing.py --kills 100 --seed 0      (make kill)
+    python tests/killing.py --kills 100 --signals 39 --seed 0      (make kill)
 
-Half of the kills come by the clock, half at a random operation on a file of the run, so that the writing of
-checkpoints, views and report is hit. SIGINT, SIGTERM and SIGHUP come by the clock; they must also
-leave a word about resuming. Every run is a fork of this process, in which seconds are zero.
+Half of the kills come after a random share of the processor seconds that the whole run takes, half at a random
+operation on a file of the run, so that the writing of checkpoints, views and report is hit. SIGINT, SIGTERM and SIGHUP
+come by processor seconds; they must also leave a word about resuming. Every run is a fork of this process, in which
+seconds are zero. Counts and findings are kept in --out, and the same command goes on from there.
 """
 
 import argparse
@@ -21,10 +22,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from adapt_doubles import extractor, task
+from augury.cli.console import interruptible
 from augury.cli.main import main as augury
 from augury.training.saved_model import describe_extractor, save_model
+from papers.__main__ import CONTINUE
 from papers.grid import run_grid
 from papers.learning import run_cell
 from papers.results import Cell, read
@@ -86,7 +90,8 @@ def grid(again: bool) -> None:
     ]
     path = Path("r/results.jsonl")
     done = read([path])
-    _, failed = run_grid([cell for cell in cells if cell.key not in done], run_cell, path)
+    with interruptible(CONTINUE):
+        _, failed = run_grid([cell for cell in cells if cell.key not in done], run_cell, path)
     if failed:
         raise RuntimeError(failed[0].message)
 
@@ -96,6 +101,9 @@ CASES: dict[str, Callable[[bool], None]] = {
     "grid": grid,
 }
 
+OTHERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ADVICE = {"adapt": "Interrupted", "grid": CONTINUE}
+
 
 def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
     """Start a case in a child process; with `at_event` it kills itself there. The number of events goes to `events`."""
@@ -103,6 +111,9 @@ def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
     if child:
         return child
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and a shell's & ignore signals
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     os.chdir(place)
     log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
@@ -121,13 +132,14 @@ def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
-    Path("ready").touch()
     code = 1
     try:
         CASES[case](again)
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
+    except typer.Exit as end:
+        code = end.exit_code
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", flush=True)
     sys.stdout.flush()
@@ -135,8 +147,19 @@ def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
     os._exit(code)
 
 
-def ended(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def ended(child: int) -> tuple[int, float]:
+    """Wait for a process; return its exit code and its processor seconds."""
+    _, status, usage = os.wait4(child, 0)
+    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+
+
+def let_run(child: int, seconds: float) -> None:
+    """Wait until a process has taken so many processor seconds, or has ended: other processes do not matter."""
+    while True:
+        facts = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        if facts[0] == "Z" or int(facts[11]) + int(facts[12]) >= seconds * os.sysconf("SC_CLK_TCK"):
+            return
+        time.sleep(0.002)
 
 
 def contents(case: str, place: Path, checkpoints: bool = True) -> dict[str, object]:
@@ -156,11 +179,10 @@ class Suite:
         self.place, self.whole, self.events, self.seconds = place, {}, {}, {}
         prepare(place)
         for case in cases:
-            folder, started = self.new(case), time.monotonic()
-            code = ended(fork(case, folder, again=False))
+            folder = self.new(case)
+            code, self.seconds[case] = ended(fork(case, folder, again=False))
             if code:
                 raise RuntimeError(f"{case}: {(folder / 'log').read_text()[-2000:]}")
-            self.seconds[case] = time.monotonic() - started
             self.events[case] = int((folder / "events").read_text())
             self.whole[case] = folder
 
@@ -179,22 +201,18 @@ class Suite:
             by_file = number == signal.SIGKILL and rng.random() < 0.5
             child = fork(case, folder, again, rng.randint(1, self.events[case]) if by_file else 0)
             if not by_file:
-                while not (folder / "ready").exists():
-                    time.sleep(0.01)
-                time.sleep(rng.uniform(0, self.seconds[case]))
-                (folder / "ready").unlink()
+                let_run(child, rng.uniform(0, self.seconds[case]))
                 os.kill(child, number)
-            code = ended(child)
+            code, _ = ended(child)
             again, log = True, (folder / "log").read_text()
-            stops += code == -signal.SIGKILL or code == 128 + number
-            if code == 0 and not by_file:  # the stop came too late: other processes were slower before
-                self.seconds[case] *= 0.7
+            asked = code == 128 + number and "Interrupted" in log
+            stops += code == -signal.SIGKILL or asked
             begun = (folder / "r/config.json").exists()
             if begun and code not in (0, -signal.SIGKILL, 128 + number):
                 wrong.append(f"exit code {code}: {log[-600:]}")
-            if code == 128 + number and case not in ("adapt", "grid") and "--resume" not in log:
+            if code == 128 + number and (asked or begun) and ADVICE.get(case, "--resume") not in log:
                 wrong.append(f"no word about resuming: {log[-200:]}")
-        if ended(fork(case, folder, again)):
+        if ended(fork(case, folder, again))[0]:
             wrong.append(f"not resumed: {(folder / 'log').read_text()[-600:]}")
         hard = number == signal.SIGKILL  # a signal leaves a checkpoint between two epochs
         left, whole = (contents(case, f, hard) for f in (folder, self.whole[case]))
@@ -211,38 +229,44 @@ class Suite:
 def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("--kills", type=int, default=100)
-    asked.add_argument("--signals", type=int, default=30)
+    asked.add_argument("--signals", type=int, default=39)
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--only", default="")
+    asked.add_argument("--out", type=Path, default=Path("runs/kill.json"))
     given = asked.parse_args()
-    rng, started = random.Random(given.seed), time.monotonic()
     cases = [name for name in CASES if re.search(given.only, name)]
     place = Path(tempfile.mkdtemp(prefix="kill-"))
-    suite = Suite(place, cases)
-    kills, runs, wrong, tally = 0, 0, [], {}
-    while kills < given.kills:
-        case = cases[runs % len(cases)]
-        stops, said = suite.stopped(case, min(rng.randint(1, 4), given.kills - kills), rng)
-        kills, runs, tally[case] = kills + stops, runs + 1, tally.get(case, 0) + stops
-        wrong += [f"{case}: {text}" for text in said]
-        print(*(f"{case}: {text}" for text in said), sep="\n", end="\n" if said else "", flush=True)
-    signals, learns = 0, [c for c in cases if c not in ("adapt", "grid")]
-    while signals < given.signals and learns:
-        number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[signals % 3]
-        case = learns[signals % len(learns)]
-        stops, said = suite.stopped(case, 1, rng, number)
-        signals += stops
-        wrong += [f"{case} ({number.name}): {text}" for text in said]
-    for text in wrong:
-        print(text)
-    print(json.dumps(tally))
+    done = {"seed": given.seed, "cases": cases, "kills": {}, "signals": {}}
+    done |= {"runs": 0, "missed": 0, "wrong": [], "s": 0.0}
+    if given.out.exists():
+        before = json.loads(given.out.read_text())
+        done = before if (before["seed"], before["cases"]) == (given.seed, cases) else done
+    suite, started = Suite(place, cases), time.monotonic() - done["s"]
+    wanted = {"kills": given.kills, "signals": given.signals}
+    while left := {
+        kind: n - sum(done[kind].values()) for kind, n in wanted.items() if n > sum(done[kind].values())
+    }:
+        k, (kind, n) = done["runs"], next(iter(left.items()))
+        rng, case = random.Random(f"{given.seed} {k}"), cases[k % len(cases)]
+        number = signal.SIGKILL if kind == "kills" else OTHERS[k % len(OTHERS)]
+        times = min(rng.randint(1, 4), n) if kind == "kills" else 1
+        stops, said = suite.stopped(case, times, rng, number)
+        name = f"{case}, {number.name}"
+        done[kind][name] = done[kind].get(name, 0) + stops
+        done |= {"runs": k + 1, "missed": done["missed"] + times - stops, "s": time.monotonic() - started}
+        for text in said:
+            done["wrong"].append(f"run {k}, {name}: {text}")
+            print(done["wrong"][-1], flush=True)
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(json.dumps(done, indent=1) + "\n")
+    print(json.dumps(done))
+    kills, signals = (sum(done[kind].values()) for kind in ("kills", "signals"))
     print(
-        f"{kills} kills in {runs} runs and {signals} other signals, {len(wrong)} findings, "
-        f"{time.monotonic() - started:.0f} s"
+        f"{kills} kills and {signals} other signals in {done['runs']} runs, {len(done['wrong'])} findings, "
+        f"{done['s']:.0f} s; {done['missed']} more came before the start or after the end"
     )
-    if not wrong:
-        shutil.rmtree(place)
-    sys.exit(bool(wrong))
+    shutil.rmtree(place) if not done["wrong"] else print(f"What was left is in {place}")
+    sys.exit(bool(done["wrong"]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`augury adapt` as a user meets it."""
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -34,6 +35,16 @@ def test_json_holds_descriptor_score_bound_and_seconds(files, augury, tmp_path):
     assert abs(bound["total"] - bound["risk"] - bound["complexity"] - bound["choice"]) < 1e-9
     assert json.loads((tmp_path / "a" / "adaptation.json").read_text())["score"] == found["score"]
     assert load_model(tmp_path / "a")(torch.rand(3, 2, 8, 8)).shape == (3, 2)
+
+
+def test_a_signal_while_the_report_is_written_is_a_message(files, augury, tmp_path, monkeypatch):
+    def stopped(folder):
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("augury.cli.adapt.leave_report", stopped)
+    words = ("--levels", 2, "--run", tmp_path / "a")
+    code, out, err = augury("adapt", files / "e.safetensors", files / "classification.npz", *words)
+    assert code == 143 and not out and "SIGTERM" in err
 
 
 def test_bars_words_head_scores_and_bound_for_a_person(files, augury):

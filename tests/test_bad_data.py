@@ -10,7 +10,7 @@ from PIL import Image
 from augury.core.errors import InputError
 from augury.data import folder as folder_module
 from augury.data.dataset import Dataset, check_pair
-from augury.data.load import load
+from augury.data.load import checked_size, load
 from data_doubles import four_arrays, image_folder, picture
 
 X, Y = np.random.default_rng(0).random((8, 6, 6)), np.arange(8) % 2
@@ -105,17 +105,18 @@ REFUSED = [
         (X, np.array([0.5, 1, 0, 1, 0, 1, 0, 1])),
         "class labels must be integers; got float64, with 0.5 at position 0",
     ),
-    ((X, np.array([0, np.nan, 0, 1, 0, 1, 0, 1])), "with nan at position 1"),
+    ((X, np.array([0, np.nan, 0, 1, 0, 1, 0, 1])), "data: labels must be finite; example 1"),
     ((X, ONE_HOT.astype(int)), r"look one-hot. Take y.argmax\(1\)"),
     ((X, ONE_HOT), "look one-hot"),
     ((X, np.array(["a", None] * 4, dtype=object)), "position 1 is None"),
-    ((X, np.array([{}] * 8)), "Nothing is unpickled"),
+    ((X, np.array([{}] * 8)), "must hold real numbers"),
     ((X, TARGETS), "data: targets must be finite; example 5 holds"),
+    ((X, TARGETS[:, 1]), "data: targets must be finite; example 5", {"task": "regression"}),
     ((X, TARGETS[:, 1]), "train: targets must be finite", {"task": "regression", "test": (X, np.ones(8))}),
     ((np.zeros((8, 1, 3, 3)), Y), "at least 4 pixels on each side; got 3 x 3", {"kind": "image"}),
     ((np.zeros((8, 1, 2, 28)), Y), "at least 4 pixels on each side; got 2 x 28", {"kind": "image"}),
     ((np.zeros((8, 1, 28, 3)), Y), "at least 4 pixels on each side; got 28 x 3", {"kind": "image"}),
-    ((np.full((8, 6, 6), 200.0), Y), "look like bytes. Divide by 255"),
+    ((np.full((8, 6, 6), 200.0), Y), "look like bytes. Pass them as uint8"),
     ((np.full((8, 6, 6), 300), Y), "integer pixels must lie in 0 to 255"),
     ((np.full((8, 6, 6), -1), Y), "integer pixels must lie in 0 to 255"),
     ((np.array([["a"] * 8] * 8), Y), "inputs must be numbers"),
@@ -136,6 +137,8 @@ REFUSED = [
     ((X, Y), "subset must be between 1 and 6", {"subset": 9}),
     ((X, Y), "test_fraction must be at least 0 and below 1; got 1.0", {"test_fraction": 1.0}),
     ((X, Y), "Did you mean 'classification'", {"task": "clasification"}),
+    ((X + 1j, Y), "must hold real numbers"),
+    (None, "got NoneType.$"),
     ((X, Y), "size is for images", {"kind": "signal", "size": 8}),
 ]
 
@@ -144,6 +147,12 @@ REFUSED = [
 def test_arrays_names_and_options_that_do_not_fit(row):
     source, message, *options = row
     refused(source, message, **(options[0] if options else {}))
+
+
+@pytest.mark.parametrize("size", ["8", 8.5, (8, 8, 3)])
+def test_a_size_is_one_number_or_two(size):
+    with pytest.raises(InputError, match="size must be a number of pixels"):
+        checked_size(size)
 
 
 TWO = torch.zeros(2, 2)

@@ -28,8 +28,12 @@ def test_it_leaves_an_extractor_says_what_each_entry_does_and_leaves_a_taken_fol
 ):
     code, out, err = augury(npz, "--groups", "rotation,look=jitter+blur", *QUICK, "--out", "a")
     assert code == 0 and "contrastive" in err
-    assert "rotation:90deg" in out and "jitter:1.5x+blur:1.5px" in out and "a/model.safetensors" in out
-    files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors"}
+    assert (
+        "rotation:90deg" in out
+        and "jitter:1.5x+blur:1.5px" in out
+        and "a/model.safetensors, its report a/report.html" in out
+    )
+    files = {"config.json", "metrics.jsonl", "checkpoint", "model.safetensors", "command.json", "report.html"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == files
     assert load_extractor(tmp_path / "a").groups == ("rotation", "look")
     code, _, err = augury(npz, "-g", "flip", *QUICK, "--out", "a", "-q")

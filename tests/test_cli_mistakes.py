@@ -45,6 +45,8 @@ SAYS = {
     "learn ok.npz -w rotation=wide": "rotation must be a number; got 'wide'",
     "learn ok.npz -w rotation": "must read name=value",
     "learn ok.npz --set evaluate_every=1.5": "must be a whole number",
+    "learn ok.npz --seeds 0": "--seeds must be at least 1; got 0",
+    "learn ok.npz --test empty/": "must both be folders, or both .npz files",
     "learn ok.npz --run a --overwrite --resume": "exclude each other",
     WEIGHTS: "name what the model should be invariant to",
     f"{WEIGHTS} -g C5x": "transformation must be one of",

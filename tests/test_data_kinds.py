@@ -73,6 +73,14 @@ ACCEPTED = [
     ("a mapping of train and Valid", lambda: {"Training": tensors(), "Valid": tensors(8)}, {}, "60 + 8 images"),
     ("a Bunch of scikit-learn", load_iris, {},
      "120 + 30 inputs of 4 numbers, 3 classes: setosa, versicolor, virginica"),
+    ("a mapping of train, val and test", lambda: {"train": tensors(), "val": tensors(8), "test": tensors(10)}, {},
+     "val not used"),
+    ("a mapping of columns", lambda: {"image": arrays(8, 8), "label": Y}, {}, "images, 1 x 8 x 8"),
+    ("a list of inputs and labels", lambda: [arrays(7), Y], {}, "48 + 12 inputs of 7 numbers"),
+    ("an array of arrays", lambda: (pd.Series(list(arrays(8, 8))), Y), {}, "images, 1 x 8 x 8"),
+    ("a test class that training has not", lambda: ((arrays(7), Y), (arrays(7), Y + 1)), {},
+     "3 classes: 0, 1, 2; not in training: 2"),
+    ("bytes that are all dark", lambda: (arrays(8, 8, dtype=np.uint8) // 16, Y), {}, "to 0..1, the largest 0.059"),
     ("two pairs, as Keras gives them", lambda: ((arrays(7), Y), (arrays(7, n=5), Y[:5])), {}, "60 + 5 inputs"),
     ("a DataLoader", lambda: DataLoader(tensors(), batch_size=4), {}, "48 + 12 images"),
     ("a Subset of a data set with class names", lambda: Subset(Pictures(20), range(10)), {}, "cat, dog"),
@@ -86,6 +94,12 @@ REFUSED = [
     ("floats [N, H, W], not square", lambda: (arrays(20, 30), Y), "images of 20 x 30 pixels .* signals of 30 steps"),
     ("images whose channels may be first or last", lambda: (arrays(20, 30, 12), Y), "If the channels are first"),
     ("one-hot labels", lambda: (arrays(7), np.eye(2)[Y]), "look one-hot"),
+    ("numbers that may be classes or targets", lambda: (arrays(7), 1900 + np.arange(60)),
+     "60 labels of 60 different numbers .* task='regression'"),
+    ("integer pixels 0 and 1", lambda: ((arrays(8, 8) > 0.5).astype(int), Y), "these are 0 and 1.* Pass x > 0"),
+    ("a data frame with a column of text", lambda: FRAME.assign(owner="me"), "must hold numbers; not so: owner"),
+    ("parts without train", lambda: {"test": tensors()}, "must hold train beside test"),
+    ("four arrays in a row", lambda: (arrays(7), arrays(7), Y, Y), r"Whole arrays are passed as \(inputs, labels\)"),
     ("16-bit pixels of 12 bits", lambda: ((arrays(8, 8) * 4095).astype(np.uint16), Y), r"largest is 4,09\d of 65,535"),
     ("a data frame without labels", lambda: FRAME[["a", "b"]], "labels in a column named label, .* it has a, b"),
     ("a mapping of something else", lambda: {"pixels": arrays(7)}, "must hold x_train, .* it holds pixels"),
@@ -119,15 +133,15 @@ def test_folders_with_the_usual_names_of_splits(tmp_path, train, test):
     image_folder(tmp_path / train, {"cat": 3, "dog": 4})
     image_folder(tmp_path / test, {"cat": 2, "dog": 1})
     data = load(tmp_path)
-    assert data.describe() == "7 + 3 images, 1 x 8 x 8, 2 classes: cat, dog; scaled to 0..1"
-    assert (f"{test} as test set" in data.source) is (test.lower() not in ("test", "testing"))
+    assert data.describe().startswith("7 + 3 images, 1 x 8 x 8, 2 classes: cat, dog; scaled to 0..1")
+    assert (f"{test} as test set" in data.describe()) is (test.lower() not in ("test", "testing"))
 
 
 def test_a_validation_folder_beside_a_test_folder_is_named_and_not_used(tmp_path):
     for part, n in (("train", 4), ("val", 3), ("test", 2)):
         image_folder(tmp_path / part, {"cat": n, "dog": n})
     data = load(tmp_path)
-    assert (len(data.x_train), len(data.x_test)) == (8, 4) and data.source.endswith(", val not used")
+    assert (len(data.x_train), len(data.x_test)) == (8, 4) and data.remark == "val not used"
 
 
 def test_folders_of_images_inside_validation_beside_test_and_splits_that_are_no_classes(tmp_path):
@@ -140,7 +154,7 @@ def test_folders_of_images_inside_validation_beside_test_and_splits_that_are_no_
     )
     image_folder(tmp_path / "b/val", {"cat": 2})
     image_folder(tmp_path / "b/test", {"cat": 2})
-    refused("must hold a folder train beside val and test", load, tmp_path / "b")
+    refused("must hold train beside val and test", load, tmp_path / "b")
     image_folder(tmp_path / "c", {"train": 3, "car": 3, "ship": 3})  # a class may have that name
     assert load(tmp_path / "c").class_names == ("car", "ship", "train")
 

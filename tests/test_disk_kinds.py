@@ -43,6 +43,12 @@ def loose(folder: Path, n: int = 6, table: str = "") -> Path:
     return folder
 
 
+def listed(folder: Path, comma: str, n: int) -> Path:
+    lines = [f"{i}.png{comma}{'dog' if i % 2 else 'cat'}" for i in range(n)]
+    (loose(folder) / "labels.csv").write_text(f"file{comma}label\n" + "\n".join(lines))
+    return folder
+
+
 def inside(folder: Path, below: str) -> Path:
     classes(folder / below)
     return folder
@@ -73,6 +79,14 @@ ACCEPTED = [
     ("train/ and test/", lambda p: splits(p, train=4, test=3), {}, f"8 + 6 images, 1 x 8 x 8, {TWO}"),
     ("Training/ and Testing/, in any case", lambda p: splits(p, Training=4, Testing=3), {}, "8 + 6 images"),
     ("train/ and val/", lambda p: splits(p, train=4, val=3), {}, "8 + 6 images"),
+    ("train/, val/ and test/", lambda p: splits(p, train=4, val=2, test=3), {}, "8 + 6 images, 1 x 8 x 8, 2 classes: "
+     "cat, dog; scaled to 0..1; val not used"),
+    ("train/ and dev/", lambda p: splits(p, train=4, dev=3), {}, "dev as test set"),
+    ("train/ and other folders", lambda p: splits(p, train=4, more=3), {}, "more not used"),
+    ("training_set/ and test_set/, if they hold classes", lambda p: splits(p, training_set=4, test_set=3), {},
+     f"8 + 6 images, 1 x 8 x 8, {TWO}"),
+    ("a labels.csv that lists some images, with semicolons", lambda p: listed(p, ";", 4), {},
+     "2 images not in labels.csv"),
     ("images and a labels.csv beside them",
      lambda p: loose(p, table="labels.csv"), {}, f"4 + 2 images, 1 x 8 x 8, {TWO}"),
     ("images of several sizes and shapes", lambda p: with_another(p, picture(8, 20, "L")), {}, "2 sizes, cropped"),
@@ -84,11 +98,21 @@ ACCEPTED = [
     (".npz as MedMNIST writes it",
      lambda p: npz(p, train_images=pixels(), train_labels=Y[:, None], test_images=pixels(6), test_labels=Y[:6, None]),
      {}, "20 + 6 images, 1 x 8 x 8"),
+    (".npz with x_val, y_val instead", lambda p: npz(p, x_train=pixels(), y_train=Y, x_val=pixels(6), y_val=Y[:6]), {},
+     "20 + 6 images, 1 x 8 x 8, 2 classes: 0, 1; scaled to 0..1; x_val as test set"),
+    (".npz with both", lambda p: npz(p, x_train=pixels(), y_train=Y, x_val=pixels(6), y_val=Y[:6], x_test=pixels(5),
+                                     y_test=Y[:5]), {}, "20 + 5 images, 1 x 8 x 8, 2 classes: 0, 1; scaled to 0..1; "
+     "x_val and y_val not used"),
     (".npz with a size", lambda p: npz(p, x=pixels(), y=Y), {"size": 6}, "1 x 6 x 6 (resized)"),
 ]  # fmt: skip
 
 UNLABELLED = [
-    ("a folder of images (audit, amortize)", loose, {}, "6 images, 1 x 8 x 8; scaled to 0..1; no labels"),
+    (
+        "a folder of images (audit, amortize)",
+        loose,
+        {},
+        "6 images, 1 x 8 x 8; scaled to 0..1, the largest 0.02; no labels",
+    ),
     (
         ".npz with images alone (audit, amortize)",
         lambda p: npz(p, images=pixels()),
@@ -101,10 +125,12 @@ REFUSED = [
     ("a folder of images without labels (learn)", loose, "one sub-folder of images for each class"),
     ("a folder of Train and Test without classes",
      lambda p: image_folder(p, {"Train": 3, "Test": 3}), "it holds 3 images"),
-    ("val/ and test/ without train/", lambda p: splits(p, val=2, test=2), "must hold a folder train"),
+    ("val/ and test/ without train/", lambda p: splits(p, val=2, test=2), "must hold train"),
     ("an image that cannot be read", lambda p: without(p, "cat/bad.png"), "bad.png"),
     ("16-bit images of 12 bits",
      lambda p: classes(p, make=lambda: Image.fromarray(np.full((8, 8), 4000, np.uint16))), "4,000 of 65,535"),
+    ("images of 0 and 1, such as masks",
+     lambda p: classes(p, make=lambda: Image.fromarray(np.eye(8, dtype=np.uint8))), "these are 0 and 1"),
     (".npz of pickled objects",
      lambda p: npz(p, x=np.array([{}, {}], dtype=object), y=Y[:2]), "never loaded"),
     (".npz with other names", lambda p: npz(p, pixels=pixels(), kind=Y), "must hold x_train"),

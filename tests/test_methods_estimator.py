@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from joblib import parallel_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -88,6 +89,15 @@ def test_it_takes_part_in_searches_cross_validation_and_pipelines():
     assert search.best_params_["epochs"] in (1, 2) and search.best_estimator_.widths_
     pipeline = make_pipeline(FunctionTransformer(lambda X: X * 0.5), estimator).fit(X, y)
     assert pipeline.predict(X).shape == (30,)
+
+
+def test_a_search_in_processes():
+    search = GridSearchCV(
+        augury.InvariantClassifier(**QUICK), {"epochs": [1]}, cv=2, n_jobs=2, error_score="raise"
+    )
+    with parallel_config("loky"):
+        search.fit(*plane(20))
+    assert search.best_estimator_.predict(plane(20)[0]).shape == (20,)
 
 
 def test_the_words_of_scikit_learn_are_understood_and_it_need_not_be_installed():

@@ -1,6 +1,7 @@
 """The frame of papers/: grids as data, results that survive, tables with standard errors, figures that repeat."""
 
 import os
+import signal
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import papers.reproduce as frame
 import papers_doubles as doubles
 from augury.core.errors import RunError
 from pages import ROOT
+from papers.__main__ import main as papers_command
 from papers.catalog import PAPERS, Paper
 from papers.figures import GAP, colours, fields, legend, mosaic, panels, save, side_by_side
 from papers.grid import Failure, run_grid
@@ -116,6 +118,16 @@ def test_an_interrupted_grid_keeps_what_was_done(a_paper, tmp_path):
     a_paper(one=doubles.an_item())
     assert reproduce(replace(request, write_only=True)).ran == 0
     assert reproduce(request).ran == 4
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_says_how_a_grid_continues(a_paper, tmp_path, capsys, name):
+    a_paper(one=doubles.an_item(lambda cell, device: signal.raise_signal(getattr(signal, name))))
+    with pytest.raises(SystemExit) as end:
+        papers_command(["lila", "one", "--out", str(tmp_path)])
+    assert end.value.code == 128 + getattr(signal, name)
+    said = capsys.readouterr().err
+    assert name in said and "continues with the cells that are missing" in " ".join(said.split())
 
 
 def test_the_table_has_seeds_together_and_a_section_for_each_scale(a_paper, tmp_path):

@@ -1,6 +1,7 @@
 """Nothing is lost: damaged checkpoints, signals, full disks, two processes in one folder, rests of a kill."""
 
 import errno
+import gc
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 from augury.core import files
 from augury.core.errors import RunError
@@ -204,6 +206,21 @@ def test_the_command_says_how_to_resume(npz, augury, monkeypatch, name):
     assert code == 128 + number and not out
     assert name in err and "--run a --resume" in err and "Traceback" not in err
     assert checkpoints(Path("a/checkpoint")) and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_longer_run_holds_no_more_tensors():
+    held = []
+
+    class Count(Progress):
+        def epoch(self, row):
+            gc.collect()
+            held.append(sum(issubclass(type(thing), Tensor) for thing in gc.get_objects()))
+
+    settings = {"epochs": 20, "batch": 12, "samples": 2, "samples_eval": 2, "evidence_below": 9.0}
+    learning.learn(DATA, "toy_mlp", callbacks=Count(), **settings)
+    assert len(held) == 20 and len(set(held)) <= 4, (
+        held
+    )  # an optimiser's moments and the best epoch come once
 
 
 def test_a_second_process_in_the_same_folder_is_refused(augury, npz):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from augury.auditing.verdict import decide
-from augury.cli.console import plural, widths_table
+from augury.cli.console import plural, table, widths_table
 from augury.records.exhibits import Gallery, Route
 from augury.records.results import Measure, Scores, Width
 from augury.report.orbit import _learned
@@ -51,6 +51,14 @@ def test_columns_of_widths(capsys):
     Console().print(widths_table({"rotation": Width(20.0, "deg", planted=45.0)}))
     out = capsys.readouterr().out
     assert "planted" in out and "interval" not in out
+
+
+def test_brackets_in_names_are_shown(capsys):
+    from rich.console import Console
+
+    Console().print(table("On 5 inputs of data [v2]", ["a [b]"], [["[red]x"]]))
+    out = capsys.readouterr().out
+    assert "data [v2]" in out and "a [b]" in out and "[red]x" in out
 
 
 def test_a_finite_group_moves_with_its_probability():

@@ -118,7 +118,7 @@ def adapt(
                 net, dataset, origin=str(place), descriptor=entries or None, run=run, overwrite=overwrite,
                 tell=tell, **settings
             ).adaptation  # fmt: skip
-    report = None if run is None else str(leave_report(run))
+        report = None if run is None else str(leave_report(run))
     if json:
         print_json({**found.to_json(), "skipped": len(dataset.skipped), "report": report})
         return

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Group
 
 from augury.cli import options as o
-from augury.cli.console import interruptible, live_bar, out, plural, print_json, read_data, say, table
+from augury.cli.console import (
+    interruptible,
+    leave_report,
+    live_bar,
+    out,
+    plural,
+    print_json,
+    read_data,
+    say,
+    table,
+)
 from augury.cli.processes import is_first, launched
 from augury.cli.settings import pairs, settings_of
 from augury.config.hyper import METHODS, AmortizeConfig
@@ -116,14 +126,15 @@ def amortize(
         ).saved  # fmt: skip
     if not first:
         return
+    report = leave_report(folder)
     if json:
         facts = {"encoder": saved.network, "features": saved.n_outputs, **vars(saved.pretraining)}
         whole = {"extractor": str(folder / MODEL), "groups": list(saved.groups), **facts}
-        print_json({**whole, "skipped": len(images.skipped)})
+        print_json({**whole, "skipped": len(images.skipped), "report": str(report)})
         return
     out.print(summary(saved))
     if not quiet:
-        say(f"The extractor is {folder / MODEL}")
+        say(f"The extractor is {folder / MODEL}, its report {report}")
 
 
 def summary(saved: "SavedModel") -> Group:

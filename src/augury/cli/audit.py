@@ -170,7 +170,9 @@ def audit(
 
         fabric = launched(devices, "cpu")
         found, *others = (read_data(load_inputs, place, quiet, **reading) for place in (data, *(drift or ())))
-        named = {Path(source).stem: other for source, other in zip(drift or (), others, strict=True)}
+        stems = [Path(source).stem for source in drift or ()]
+        names = [s if stems.count(s) == 1 else source for s, source in zip(stems, drift or (), strict=True)]
+        named = dict(zip(names, others, strict=True))
         with step_bar(quiet) as step:
             settings |= {"architecture": architecture, "trust": trust, "step": step, "fabric": fabric}
             seen = examine(model, found, group, widths=how_far, drift=named, **settings)
@@ -210,7 +212,12 @@ def summary(audit: Audit) -> Group:
     """Return what is shown of an audit."""
     rows = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
     strengths = {f"{p.strength:g} {p.unit}": p.scores for p in audit.curve}
-    parts: list[Any] = [f"[bold]{audit.group}: {audit.verdict}[/]", audit.why, audit.advice, ""]
+    parts: list[Any] = [
+        Text(f"{audit.group}: {audit.verdict}", "bold"),
+        Text(audit.why),
+        Text(audit.advice),
+        "",
+    ]
     parts.append(_scores(f"On {audit.images} inputs of {audit.data}", "inputs", rows))
     parts += [Text(LEGEND, style="dim"), ""]
     parts.append(_scores("By strength", "moved by", strengths))

@@ -157,7 +157,7 @@ def table(
 ) -> Table:
     """Return a table whose first columns are flush left; brackets in its cells are not markup."""
     box = HEAVY_HEAD if frame else None
-    made = Table(title=title, title_justify="left", box=box, pad_edge=frame)
+    made = Table(title=Text(title, "table.title"), title_justify="left", box=box, pad_edge=frame)
     for k, name in enumerate(columns):
         made.add_column(Text(name), justify="left" if k < left else "right", overflow="fold")
     for row in rows:

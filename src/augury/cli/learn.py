@@ -1,5 +1,6 @@
 """`augury learn`: everything that can be refused is refused before torch is loaded."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -195,6 +196,8 @@ def learn(
     flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
     flags |= {"slight": widths(slight, quiet) or None}
     flags |= pairs(set_, "setting", "rate=0.001", settings_of(LearnConfig))
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1; got {seeds}.")
     request = merge(flags, config)
     first = is_first()
     if print_config:
@@ -204,14 +207,11 @@ def learn(
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         if dry_run:
             _forecast(request, folder, as_json=json, quiet=quiet)
-            return
-        fabric = launched(request.values.get("devices"), request.config.device)
-        again: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
-        again |= {"fabric": fabric}
-        if seeds > 1:
-            _learn_seeds(request, folder, seeds, again, as_json=json, quiet=quiet)
         else:
-            _learn(request, folder, again, as_json=json, quiet=quiet)
+            fabric = launched(request.values.get("devices"), request.config.device)
+            again = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline, "fabric": fabric}
+            train = partial(_learn_seeds, seeds=seeds) if seeds > 1 else _learn
+            train(request, folder, again, as_json=json, quiet=quiet)
 
 
 def _folder(request: LearnRequest, *, overwrite: bool, resume: bool, several: bool) -> Path:
@@ -264,13 +264,7 @@ def _learn(request: LearnRequest, folder: Path, again: dict[str, Any], *, as_jso
 
 
 def _learn_seeds(
-    request: LearnRequest,
-    folder: Path,
-    seeds: int,
-    again: dict[str, Any],
-    *,
-    as_json: bool,
-    quiet: bool,
+    request: LearnRequest, folder: Path, again: dict[str, Any], *, seeds: int, as_json: bool, quiet: bool
 ) -> None:
     from augury.methods.seeds import learn_seeds
 

@@ -136,6 +136,8 @@ class EvidenceConfig(Record):
             raise InputError(f"delta must be a positive prior precision; got {self.delta}.")
         for f in fields(self):
             value, smallest = getattr(self, f.name), 1 if f.name in AT_LEAST_ONE else 0
+            if f.type is int and (not isinstance(value, int) or isinstance(value, bool)):
+                raise InputError(f"{f.name} must be a whole number; got {value!r}.")
             if isinstance(value, int | float) and not value >= smallest:
                 why = " One view per input is the smallest orbit." if f.name.startswith("samples") else ""
                 raise InputError(f"{f.name} must be at least {smallest}; got {value}.{why}")

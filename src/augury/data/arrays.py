@@ -4,8 +4,6 @@ A table names its arrays `x_train, y_train, x_test, y_test`, or `x, y` to be spl
 Nothing is unpickled.
 """
 
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,16 +13,16 @@ import numpy as np
 from augury.core.errors import InputError
 from augury.data.dataset import Dataset
 from augury.data.layout import as_array, infer_kind, moved, scaling, to_inputs
+from augury.data.split import named_splits
 from augury.data.targets import Options, Part, assemble
 
 NAMES = (
     ("x_train", "y_train", "x_test", "y_test"),
     ("train_images", "train_labels", "test_images", "test_labels"),
+    ("x_train", "y_train", "x_val", "y_val"),
+    ("train_images", "train_labels", "val_images", "val_labels"),
     ("x_train", "y_train"),
-    ("images", "target"),
-    ("data", "target"),
-    ("x", "y"),
-    ("images", "labels"),
+    *((x, y) for x in ("images", "image", "data", "x") for y in ("target", "y", "labels", "label")),
 )
 """Names of the arrays of a table, in any case, in the order in which they are looked for."""
 
@@ -60,10 +58,13 @@ def read_arrays(
     test: tuple[Any, Any] | None = None,
     class_names: tuple[str, ...] = (),
     source: str = "arrays",
+    remark: str = "",
 ) -> Dataset:
     train, kind = part_of(*pair, options)
     held_out = None if test is None else part_of(*test, options, kind)[0]
-    return assemble(train, held_out, options, kind=kind, source=source, class_names=class_names)
+    return assemble(
+        train, held_out, options, kind=kind, source=source, class_names=class_names, remark=remark
+    )
 
 
 def read_table(
@@ -82,11 +83,15 @@ def read_table(
         class_names = tuple(map(str, np.asarray(named).ravel().tolist()))
     pair = arrays[names[0]], arrays[names[1]]
     held_out = (arrays[names[2]], arrays[names[3]]) if names[2:] else None
+    unused = [key for key in arrays if key not in names and named_splits(key.split("_"))]
+    remark = f"{' and '.join(unused)} not used" if unused else ""
+    remark = f"{names[2]} as test set" if "val" in "".join(names[2:]) else remark
     if test is not None:
         others = {str(key).lower(): value for key, value in test.items()}
         of_test = _names(others, "the test set")
         held_out = others[of_test[0]], others[of_test[1]]
-    return read_arrays(pair, options, test=held_out, class_names=class_names, source=source)
+        remark = ""
+    return read_arrays(pair, options, test=held_out, class_names=class_names, source=source, remark=remark)
 
 
 def _names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:
@@ -107,19 +112,7 @@ def open_npz(path: Path) -> dict[str, np.ndarray]:
             np.load(file, allow_pickle=False) as arrays,
         ):  # numpy leaves a bad file open
             return {key: arrays[key] for key in arrays.files}
-    except (
-        OSError,
-        EOFError,
-        ValueError,
-        AttributeError,
-        TypeError,
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-        RuntimeError,
-        MemoryError,
-        SyntaxError,
-    ) as error:
+    except Exception as error:  # a damaged file raises any of a dozen
         raise InputError(
             f"{path} must be a whole .npz file of plain arrays; it cannot be read: {error}. "
             f"Is it cut short, or does it hold pickled objects (which are never loaded)?"
@@ -135,4 +128,10 @@ def frame_pair(frame: Any) -> tuple[Any, Any]:
             f"a data frame must keep its labels in a column named {', '.join(LABEL_COLUMNS)}; it has "
             f"{', '.join(map(str, frame.columns))}. Pass a pair: (frame[features], frame[labels])."
         )
-    return frame[[column for column in frame.columns if column != label]], frame[label]
+    inputs = frame[[column for column in frame.columns if column != label]]
+    text = [str(name) for name, dtype in inputs.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
+    if text:
+        raise InputError(
+            f"every column but the labels must hold numbers; not so: {', '.join(text)}. Drop or encode them."
+        )
+    return inputs, frame[label]

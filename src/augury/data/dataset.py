@@ -57,6 +57,8 @@ class Dataset:
     """What a reader did to the shape: "6 sizes, cropped", "channels were last"."""
     scaling: str = ""
     """What a reader did to the values: "scaled to 0..1"."""
+    remark: str = ""
+    """What a reader did with further parts: "val as test set", "val not used"."""
     closed: bool = False
     """Whether signals are closed, as outlines are: no sample is the first."""
     target_mean: tuple[float, ...] = ()
@@ -113,7 +115,7 @@ class Dataset:
         line = f"{count} {words}, {outputs}"
         skipped = f"{len(self.skipped)} file{'s' * (len(self.skipped) > 1)} skipped" if self.skipped else ""
         none = "" if len(self.x_test) else "no test set"
-        return "; ".join(part for part in (line, self.scaling, none, skipped) if part)
+        return "; ".join(part for part in (line, self.scaling, none, self.remark, skipped) if part)
 
     @property
     def input_shape(self) -> tuple[int, ...]:

@@ -29,8 +29,8 @@ from augury.core.errors import InputError
 from augury.core.files import Progress, silent
 from augury.data.arrays import LABEL_COLUMNS
 from augury.data.dataset import Dataset
-from augury.data.layout import check_bits
-from augury.data.split import named_splits
+from augury.data.layout import check_bits, scaled_to
+from augury.data.split import named_splits, train_and_test
 from augury.data.targets import Options, Part, assemble
 
 LARGEST = 8 * 2**30
@@ -57,7 +57,11 @@ def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dat
         opener = Opener(options.skip_bad)
         part_test = read_images(find_images(test, opener), colour, size, opener, options.progress)
         part_test = _typed(part_test, test)
-    return assemble(part, part_test, options, kind="image", source=f"folder {folder}{note}")
+    left = (
+        0 if find_table(train) is None else sum(1 for _ in image_files(train)) - len({f.path for f in files})
+    )
+    note = f"{left} image{'s' * (left > 1)} not in labels.csv" if left > 0 else note
+    return assemble(part, part_test, options, kind="image", source=f"folder {folder}", remark=note)
 
 
 def read_unlabelled(folder: Path, options: Options) -> Part:
@@ -100,18 +104,20 @@ def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
     if inner and subfolders(inner) and all(inner in path.parents for path in image_files(folder)):
         return find_parts(inner)  # beside it there are notes or annotations at most
     splits = named_splits(folders)
-    only_splits = bool(splits) and len(splits) == len(folders)
+    if not splits and all(
+        map(subfolders, folders.values())
+    ):  # training_set, seg_test: not classes if all are such
+        words = {
+            word: path for name, path in folders.items() for word in named_splits(name.split("_")).values()
+        }
+        splits = named_splits(words)
+        folders = words if "train" in splits and len(splits) == len(folders) else folders
     # A class may be called "train"; then it holds images, not classes.
+    only_splits = bool(splits) and len(splits) == len(folders)
     if not only_splits and not ("train" in splits and subfolders(folders[splits["train"]])):
         return folder, None, ""
-    if "train" not in splits:
-        raise InputError(
-            f"folder {folder} must hold a folder train beside {' and '.join(splits.values())}; it does not."
-        )
-    validation = splits.get("validation")
-    name = splits.get("test", validation)
-    said = "" if validation is None else f", {validation} {'not used' if 'test' in splits else 'as test set'}"
-    return folders[splits["train"]], None if name is None else folders[name], said
+    train, test, said = train_and_test(folders, f"folder {folder}")
+    return folders[train], None if test is None else folders[test], said
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,8 @@ def read_images(
         progress("reading images", i + 1, len(files))
     note = sizes_note([file.header for file in files], size)
     y = np.array(labels, dtype=np.str_)
-    return Part(x[: len(labels)], y, tuple(opener.skipped), note, "scaled to 0..1")
+    x = x[: len(labels)]
+    return Part(x, y, tuple(opener.skipped), note, scaled_to(float(x.max()) if len(x) else 1.0))
 
 
 def sizes_note(headers: Iterable[Header], size: tuple[int, int] | None) -> str:
@@ -251,7 +258,9 @@ def find_table(folder: Path) -> Path | None:
 def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
     try:
         with table.open(newline="", encoding="utf-8-sig") as lines:
-            rows = [row for row in csv.reader(lines) if row]
+            comma = max(",;\t", key=lines.readline().count)
+            lines.seek(0)
+            rows = [row for row in csv.reader(lines, delimiter=comma) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{table} must be a table of text (CSV, UTF-8); it cannot be read: {error}."

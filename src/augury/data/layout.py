@@ -42,14 +42,14 @@ def as_array(values: Any) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
             array = array.astype(np.float64)
     if array.dtype.kind not in "biufUS":
-        raise InputError(
-            f"arrays must hold numbers (or text labels); got dtype {array.dtype}. Nothing is unpickled."
-        )
+        raise InputError(f"arrays must hold real numbers (or text labels); got dtype {array.dtype}.")
     return array
 
 
 def _of_objects(array: np.ndarray) -> np.ndarray:
     """Return an array of Python's text or numbers, as data frames keep them, with a type of numpy's own."""
+    if array.size and all(isinstance(value, np.ndarray | Tensor | list) for value in array.flat):
+        return as_array([as_array(value) for value in array.flat])
     flat = array.ravel().tolist()
     bad = next((i for i, value in enumerate(flat) if str(value) in ("None", "nan", "<NA>", "NaT")), None)
     if bad is not None:
@@ -133,7 +133,18 @@ def scaling(x: np.ndarray, kind: str) -> str:
         return ""
     if x.dtype == np.uint16:
         check_bits(int(x.max()))
-    return "scaled to 0..1" if _divisor(x) else f"values {x.min():.3g}..{x.max():.3g}"
+    divisor = _divisor(x)
+    return scaled_to(float(x.max()) / divisor) if divisor else f"values {x.min():.3g}..{x.max():.3g}"
+
+
+def scaled_to(largest: float) -> str:
+    """Say that whole numbers became pixels; refuse a mask of 0 and 1, and say if all are dark."""
+    if round(255 * largest, 3) == 1:
+        raise InputError(
+            "8-bit pixels must reach beyond 1 of 255, or all are black; these are 0 and 1, as in a mask. Pass x > 0, "
+            "or save files with 0 and 255."
+        )
+    return "scaled to 0..1" + (f", the largest {largest:.2g}" if largest < 0.1 else "")
 
 
 def check_bits(largest: int) -> None:
@@ -155,7 +166,7 @@ def _divisor(x: np.ndarray) -> float:
         if low >= 0 and 16 <= high <= 255 and np.array_equal(x, np.round(x)):
             raise InputError(
                 f"float pixels must lie in [0, 1] or be standardised; got whole numbers up to {high:g}, "
-                f"which look like bytes. Divide by {255 if high > 16 else 16}, or pass them as uint8."
+                f"which look like bytes. {'Pass them as uint8' if high > 16 else 'Divide by 16'}."
             )
         return 0.0
     if x.dtype == np.uint16:

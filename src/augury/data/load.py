@@ -1,6 +1,7 @@
 """Reads data from any source: a name, a folder, an `.npz` file, arrays, data frames, torch data sets or a `Dataset`."""
 
-from collections.abc import Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from augury.core.files import Progress, silent
 from augury.data.arrays import frame_pair, open_npz, read_arrays, read_table
 from augury.data.dataset import SMALLEST_IMAGE, Dataset
 from augury.data.named import NAMED, load_named
-from augury.data.split import named_splits
+from augury.data.split import named_splits, train_and_test
 from augury.data.targets import Options
 from augury.data.variants import DESCRIPTORS, VARIANTS, coloured_rotated, plant, toy, variant_names
 
@@ -96,11 +97,14 @@ def _check_variant(variant: str | None) -> None:
         choose("variant", variant, [*VARIANTS, COLOURED])
 
 
-def checked_size(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+def checked_size(size: Any) -> tuple[int, int] | None:
     """Return a size as height and width."""
     if size is None:
         return None
-    height, width = (size, size) if isinstance(size, int) else size
+    sides = (size, size) if isinstance(size, int) else size
+    if not (isinstance(sides, tuple | list) and len(sides) == 2 and all(isinstance(n, int) for n in sides)):
+        raise InputError(f"size must be a number of pixels, or (height, width); got {size!r}.")
+    height, width = sides
     if min(height, width) < SMALLEST_IMAGE:
         raise InputError(
             f"size must be at least {SMALLEST_IMAGE} pixels on each side; got {height} x {width}."
@@ -120,16 +124,17 @@ def read(source: Any, options: Options, test: Any = None) -> Dataset:
         return _read_path(_existing(source), options, None if test is None else _existing(test))
     source, test = _plain(source), _plain(test)
     if isinstance(source, Mapping):
-        splits = named_splits(source)
-        if "train" not in splits:
+        if not named_splits(source):
             return read_table(source, options, test=test)
-        name = splits.get("test") or splits.get("validation")
-        test = source[name] if test is None and name else test
-        return read(source[splits["train"]], options, test)
-    if isinstance(source, tuple) and len(source) == 2:
+        train, name, said = train_and_test(source, "a mapping of splits")
+        if test is not None or name is None:
+            return read(source[train], options, test)
+        return replace(read(source[train], options, source[name]), remark=said)
+    arrays = isinstance(source, list) and all(isinstance(part, np.ndarray | Tensor) for part in source)
+    if len(source) == 2 if arrays else isinstance(source, tuple) and len(source) == 2:
         if all(isinstance(part, tuple) and len(part) == 2 for part in source):  # as Keras gives them
             source, test = source
-        return read_arrays(source, options, test=test)
+        return read_arrays(tuple(source), options, test=test)
     if isinstance(source, np.ndarray | Tensor):
         raise InputError(
             f"data must have labels; got an array of shape {list(source.shape)} alone. Pass a pair: (inputs, labels)."
@@ -138,10 +143,10 @@ def read(source: Any, options: Options, test: Any = None) -> Dataset:
         from augury.data.torch_dataset import read_torch_dataset
 
         return read_torch_dataset(source, options, test)
+    stream = " It has no length: collect it first, as list(...)." if isinstance(source, Iterable) else ""
     raise InputError(
         f"data must be a name, a folder, an .npz file, a pair (inputs, labels), a mapping of arrays or splits, a data "
-        f"frame, a map-style torch data set or a Dataset; got {type(source).__name__}. An iterable data set has no "
-        f"length: collect it first."
+        f"frame, a map-style torch data set or a Dataset; got {type(source).__name__}.{stream}"
     )
 
 
@@ -154,6 +159,10 @@ def _plain(source: Any) -> Any:
 
 
 def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
+    if test is not None and path.is_dir() != test.is_dir():
+        raise InputError(
+            f"data and test set must both be folders, or both .npz files; got {path} and {test}."
+        )
     if path.is_dir():
         from augury.data.folder import read_folder
 
@@ -177,7 +186,7 @@ def _existing(source: Any) -> Path:
     path = Path(source).expanduser()
     if path.exists():
         return path
-    near = get_close_matches(str(source), NAMED, n=1, cutoff=0.5)
+    near = get_close_matches(str(source), NAMED, n=1, cutoff=0.6)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     raise InputError(
         f"data must be one of {', '.join(sorted(NAMED))}, a folder of images or an .npz file; got '{source}', and "

@@ -39,8 +39,8 @@ def split_arrays(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
 
 PARTS = {
     "train": ("train", "training"),
-    "validation": ("val", "valid", "validation"),
-    "test": ("test", "testing"),
+    "validation": ("val", "valid", "validation", "dev"),
+    "test": ("test", "testing", "eval"),
 }
 """Usual names of the parts of a data set."""
 
@@ -50,3 +50,15 @@ def named_splits(names: Iterable[str]) -> dict[str, str]:
     lower = {str(name).lower(): name for name in names}
     found = {part: next((lower[n] for n in usual if n in lower), None) for part, usual in PARTS.items()}
     return {part: name for part, name in found.items() if name is not None}
+
+
+def train_and_test(names: Iterable[str], place: str) -> tuple[str, str | None, str]:
+    """Return the names of the training and the test part, and a remark on what else there is."""
+    names = list(names)
+    splits = named_splits(names)
+    if "train" not in splits:
+        raise InputError(f"{place} must hold train beside {' and '.join(splits.values())}; it does not.")
+    test = splits.get("test") or splits.get("validation")
+    unused = [str(name) for name in names if name not in (splits["train"], test)]
+    said = [f"{test} as test set"] if test and "test" not in splits else []
+    return splits["train"], test, "; ".join(said + ([f"{', '.join(unused)} not used"] if unused else []))

@@ -11,6 +11,9 @@ from augury.core.files import Progress, silent
 from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths
 from augury.data.split import split
 
+MANY_CLASSES = 20
+"""Above so many different numbers, with fewer than three examples each, labels may be targets."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -48,14 +51,16 @@ def assemble(
     kind: str,
     source: str,
     class_names: tuple[str, ...] = (),
+    remark: str = "",
 ) -> Dataset:
     """Encode the labels, split if there is no test set, and check everything."""
     for name, part in (("data" if test is None else "train", train), ("test", test)):
         if part is not None:  # a split would hide these: lengths, and which example is not finite
             check_lengths(part.x, part.y, name)
             check_finite(part.x, name, "inputs")
-            if part.y.dtype.kind == "f" and part.y.ndim > 1:
-                check_finite(torch.from_numpy(part.y), name, "targets")
+            if part.y.dtype.kind == "f":
+                what = "targets" if options.task == "regression" or part.y.ndim > 1 else "labels"
+                check_finite(torch.from_numpy(part.y), name, what)
     if len(train.x) == 0:
         raise InputError(f"the training set must hold at least one example; got none ({source}).")
     task = infer_task(train.y, options.task)
@@ -64,6 +69,8 @@ def assemble(
         y, y_test, names = regression_targets(train.y), regression_targets(y_test), ()
     else:
         y, y_test, names = encode(class_labels(train.y), class_labels(y_test), names)
+        only = ", ".join(names[i] for i in np.setdiff1d(y_test, y) if 0 <= i < len(names))
+        remark = "; ".join(filter(None, (remark, only and f"not in training: {only}")))
     if test is None:
         keep, aside = split(y, options.test_fraction, options.seed, by_class=task == "classification")
         parts = train.x[keep], torch.from_numpy(y[keep]), train.x[aside], torch.from_numpy(y[aside])
@@ -78,6 +85,7 @@ def assemble(
         skipped=train.skipped + (test.skipped if test else ()),
         layout=train.layout,
         scaling=train.scaling,
+        remark=remark,
     )
 
 
@@ -94,6 +102,12 @@ def infer_task(y: np.ndarray, task: str | None = None) -> str:
         if y.ndim >= 2:
             return "regression"
         _whole(y)
+    different = len(np.unique(y)) if y.dtype.kind in "iuf" else 0
+    if different > MANY_CLASSES and 3 * different > len(y):
+        raise InputError(
+            f"{len(y)} labels of {different} different numbers can be classes or targets. Say "
+            f"task='regression' or task='classification' (--task ...)."
+        )
     return "classification"
 
 
@@ -147,8 +161,7 @@ def encode(
         )
     if names and not text:
         return y_train, y_test, names
-    found = y_train if text or not len(y_test) else np.concatenate([y_train, y_test])
-    classes = np.unique(found)
+    classes = np.unique(y_train if text or not len(y_test) else np.concatenate([y_train, y_test]))
     unseen = sorted(set(y_test.tolist()) - set(classes.tolist()))
     if unseen:
         raise InputError(

@@ -17,7 +17,7 @@ from augury.core.files import Progress, silent
 from augury.data.arrays import LABEL_COLUMNS, part_of
 from augury.data.dataset import Dataset
 from augury.data.folder import check_wide, common_size, read_header, sizes_note, to_pixels
-from augury.data.layout import as_array
+from augury.data.layout import as_array, scaled_to
 from augury.data.targets import Options, Part, assemble
 
 INPUT_KEYS = ("image", "img", "pixel_values", "x", "input", "inputs", "audio", "signal", "points")
@@ -60,7 +60,9 @@ def examples(data: Any, progress: Progress = silent) -> tuple[list[Any], list[An
             x, y = example[0], example[1]
         else:
             raise InputError(
-                f"an example must be a pair (input, label) or a dictionary; example {i} is a {type(example).__name__}."
+                f"an example must be a pair (input, label) or a dictionary; example {i} is a {type(example).__name__}"
+                f"{f' of {len(example)}' if isinstance(example, tuple | list) else ''}. Whole arrays are passed as "
+                f"(inputs, labels), with test=(inputs, labels)."
             )
         xs.append(x)
         ys.append(y)
@@ -81,7 +83,7 @@ def _key(example: Mapping[str, Any], keys: tuple[str, ...], what: str) -> str:
 def _pictures(xs: list[Any], ys: list[Any], colour: bool, size: tuple[int, int] | None) -> tuple[Part, str]:
     pixels = torch.from_numpy(np.stack([to_pixels(x, colour, size) for x in xs]))
     note = sizes_note(map(read_header, xs), size)
-    return Part(pixels, as_array(_labels(ys)), layout=note, scaling="scaled to 0..1"), "image"
+    return Part(pixels, as_array(_labels(ys)), layout=note, scaling=scaled_to(float(pixels.max()))), "image"
 
 
 def _stacked(xs: list[Any]) -> np.ndarray:

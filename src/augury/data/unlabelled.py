@@ -24,7 +24,7 @@ from augury.data.load import checked_size, load
 from augury.data.named import NAMED
 from augury.data.targets import Options
 
-ARRAYS = ("x_train", "train_images", "x", "images", "data")
+ARRAYS = tuple(dict.fromkeys(names[0] for names in NAMES))
 """Names under which an `.npz` may hold its inputs, in the order in which they are looked for."""
 
 

@@ -47,6 +47,8 @@ class Climber:
                 f"the evidence is that of a network with a transformation: augury.OrbitAverage(net, transform); got "
                 f"{type(model).__name__}."
             )
+        if N < 1:
+            raise InputError(f"N must be the number of training data, at least 1; got {N}.")
         self.settings, self.model, self.N, self.samples = config, model, N, samples
         with evaluating(model.net, config.batchnorm):  # refuses BatchNorm now, not after some epochs
             pass

@@ -152,7 +152,7 @@ class Laplace:
         seed: int,
         S: int | None = None,
     ) -> Float[Tensor, ""]:
-        """Return a number whose gradient in eta, over all processes, is this batch's share of that of the evidence (Eq. 16).
+        """Return a number whose gradient in eta, over all processes, is the batch's share of the evidence's (Eq. 16).
 
         Parameters
         ----------

@@ -20,12 +20,14 @@ from torch import nn
 
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.config.synonyms import renamed
+from augury.curvature.tape import rows_per_pass
 from augury.evidence.ascent import AnyEvidence
 from augury.evidence.elbo import Elbo
 from augury.methods.invariant_weights import InvariantWeights
 from augury.methods.lila import Lila, WithEvidence
 from augury.methods.prepare import Prepared, prepare
 from augury.methods.widths import refit_of, usual_knots
+from augury.models.orbit import OrbitAverage
 from augury.records.results import Record
 from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.evaluate import outputs_of
@@ -40,10 +42,12 @@ STEPS = 5
 """Steps that are timed, after one that is not."""
 CHUNK = 1000
 """Test inputs that are scored at once."""
+TRIED = 3
+"""Small steps that tell what is affordable."""
 SCORED = 20
 """Test inputs whose forward pass is timed, at most."""
-STEP_SECONDS, CLIMB_SECONDS = 1.0, 4.0
-"""About how long the steps (or the scores) and the evidence step may take."""
+STEP_SECONDS, CLIMB_SECONDS, SCORE_SECONDS = 1.0, 4.0, 10.0
+"""About how long the steps (or the timed scores), the evidence step, and the scores for the memory may take."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ def forecast(
         costs = measure(smaller, clock, few["evidence_images"] == ready.config.evidence_images)
         costs = costs.scaled(ready.config, smaller.config)
         if len(ready.data.x_test):  # the scores of a run may have its peak of memory
-            outputs_of(ready.learner.model, ready.data.x_test[: CHUNK if costs.score < 1e-3 else SCORED])
+            outputs_of(ready.learner.model, ready.data.x_test[: _at_once(ready.learner.model, costs.score)])
     config, N, own = ready.config, len(ready.data.x_train), ready.learner.transform
     parameters = {id(p): p for m in ready.learner.modules().values() for p in m.parameters()}
     widths = [] if own is None else list(own.parameters())
@@ -142,20 +146,36 @@ def forecast(
     )
 
 
+def _at_once(model: nn.Module, score: float) -> int:
+    """Return how many test inputs are passed at once, or a few if these would take too long."""
+    n = min(CHUNK, max(1, model.chunk // model.samples_eval)) if isinstance(model, OrbitAverage) else CHUNK
+    return n if n * score < SCORE_SECONDS else SCORED
+
+
 def affordable(ready: Prepared, clock: Callable[[], float]) -> dict[str, int]:
-    """Return settings with as few inputs as can be timed at once, from one small step."""
+    """Return settings with as few inputs as can be timed at once, from a small step.
+
+    An evidence step has at least the inputs of one pass, since these have its peak of memory.
+    """
     config, data, n = ready.config, ready.data, 4
     rng, x, y = streams(config.seed)["views"], data.x_train[:n], data.y_train[:n]
     x, y = x.to(config.device), y.to(config.device)
     ready.learner.train_step(x[:2], y[:2], rng)  # the first one loads what must be loaded
-    started = clock()
-    ready.learner.train_step(x, y, rng)
-    per_view = max((clock() - started) / (len(x) * config.samples), 1e-9)
+    times = []
+    for _ in range(TRIED):
+        started = clock()
+        ready.learner.train_step(x, y, rng)
+        times.append(clock() - started)
+    per_view = max(min(times) / (len(x) * config.samples), 1e-9)  # other processes only make it longer
     batch = STEP_SECONDS / (per_view * (STEPS + 1) * config.samples)
     views = config.evidence_samples or config.samples
     share = math.sqrt(min(1.0, CLIMB_SECONDS / (per_view * PASSES * views * _climbed(config))))
     few = {"evidence_images": share**2, "eta_images": share, "eta_steps": share}
     found = {name: max(1, round(part * getattr(config, name))) for name, part in few.items()}
+    if (evidence := _of_intervals(ready.learner)) is not None:
+        at_once = max(1, rows_per_pass(evidence.model.net, x[:1]) // views)
+        for name in ("evidence_images", "eta_images"):
+            found[name] = min(getattr(config, name), max(found[name], at_once))
     return found | {
         "batch": max(2, min(config.batch, int(batch))),
         "evidence_every": 1,

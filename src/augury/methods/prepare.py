@@ -169,6 +169,11 @@ def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
 
     A network whose outputs are objects with `logits` is returned as one that gives these.
     """
+    odd = {str(p.dtype).removeprefix("torch.") for p in net.parameters() if p.requires_grad} - {"float32"}
+    if odd:
+        raise InputError(
+            f"the network's weights must be float32; some are {', '.join(sorted(odd))}. Call net.float()."
+        )
     if not any(parameter.requires_grad for parameter in net.parameters()):
         raise InputError(
             "the network must have parameters to train; it has none, or all are frozen. "
@@ -178,6 +183,10 @@ def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
     if not isinstance(output, torch.Tensor) and isinstance(logits_of(output), torch.Tensor):
         net, output = LogitsOf(net), logits_of(output)
     check_output(output)
+    if not output.requires_grad:
+        raise InputError(
+            "the outputs must have gradients; they have none. Remove detach() or no_grad() from the forward pass."
+        )
     shape = tuple(output.shape)
     what = "class" if data.task == "classification" else "dimension of the target"
     if shape != (2, data.n_outputs):
@@ -190,7 +199,7 @@ def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
     return net
 
 
-@torch.no_grad()
+@torch.enable_grad()
 def _output(net: nn.Module, data: Dataset) -> Any:
     modes, x = {module: module.training for module in net.modules()}, data.x_train[:2]
     device = next(net.parameters()).device

@@ -303,14 +303,14 @@ def width_of(spec: WidthSpec, eta: float, low: float, high: float, limit: float 
 
 
 NOTE = (
-    "The trained network has no more evidence than a guess that never looks at the inputs ({less:.2f} nats per input "
-    "less): so few data, or data so hard for this network, say nothing of invariances. No width is decided. Take more "
+    "The trained network has no more evidence than a guess that never looks at the inputs{less}:"
+    " so few data, or data so hard for this network, say nothing of invariances. No width is decided. Take more "
     "data, a network that learns them better, or fewer generators; `augury doctor` tells beforehand if it can work."
 )
 """Said where the evidence does not beat a guess."""
 LOOSE = (
-    "The lower bound on the evidence does not beat a guess that never looks at the inputs ({less:.2f} nats per input "
-    "less): a bound so loose, or a network that knows so little, decides no width. Train longer, or freeze what has no "
+    "The lower bound on the evidence does not beat a guess that never looks at the inputs{less}:"
+    " a bound so loose, or a network that knows so little, decides no width. Train longer, or freeze what has no "
     "Kronecker factors and take evidence='laplace'."
 )
 """The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
@@ -331,6 +331,7 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str
     value, floor = found.log_evidence, guess(y)
     if value is None or value > floor:
         return found
-    note = note.format(less=(floor - value) / len(y))
+    less = (floor - value) / len(y)
+    note = note.format(less=f" ({less:.2f} nats per input less)" if less >= 0.005 else "")
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))

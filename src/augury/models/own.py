@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from augury.core.errors import InputError
@@ -11,6 +12,10 @@ from augury.transforms.base import Transform
 
 def check_module(net: object) -> None:
     """Raise unless `net` is a module, with the reason why it is none."""
+    if isinstance(net, torch.jit.ScriptModule) or hasattr(net, "_orig_mod"):
+        raise InputError(
+            "the network must be the original module, not a compiled or scripted one: its layers are hidden."
+        )
     if isinstance(net, nn.Module):
         return
     name = getattr(net, "__name__", type(net).__name__)
@@ -29,7 +34,8 @@ def check_transform(transform: object) -> None:
     """Raise unless `transform` is a transformation."""
     if not isinstance(transform, Transform):
         raise InputError(
-            f"transform must be a transformation, such as augury.Affine2d((28, 28)); got {transform!r}."
+            f"transform must be a transformation, such as augury.Affine2d((28, 28)); got "
+            f"{type(transform).__name__ if isinstance(transform, nn.Module) else repr(transform)}."
         )
 
 
@@ -55,9 +61,12 @@ def check_output(output: object) -> None:
     """Raise unless a network gave one tensor."""
     if isinstance(output, Tensor):
         return
-    several = isinstance(output, tuple | list)
-    what = f"{type(output).__name__} of {len(output)}" if several else type(output).__name__  # type: ignore[arg-type]
-    take = ".logits" if isinstance(logits_of(output), Tensor) else "[0]" if several else "..."
+    what, take = type(output).__name__, ", a tensor"
+    if isinstance(output, tuple | list):
+        what, take = f"{what} of {len(output)}", "[0]"
+    elif isinstance(output, Mapping):
+        what, take = f"{what} of {', '.join(map(str, output))}", f"[{next(iter(output), '')!r}]"
+    take = ".logits" if isinstance(logits_of(output), Tensor) else take
     raise InputError(
         f"the network must give one tensor; it gave {what}. Wrap it in a module whose forward returns net(x){take}."
     )

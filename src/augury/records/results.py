@@ -9,7 +9,7 @@ from augury.core.errors import InputError
 from augury.records.record import Count, Name, NotNegative, OneOf, Positive, Range, Record, Share
 
 VERDICTS = ("invariant", "not invariant", "undecided", "given")
-"""Verdicts on a width; "given" is one that was fixed by the user."""
+"""Verdicts on a width. "invariant": most inputs (not all) keep their labels up to `low`; "given": fixed by the user."""
 
 
 AUDIT_VERDICTS = ("genuine", "only on the training distribution", "sensitive", "trivially invariant")

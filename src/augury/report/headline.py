@@ -56,16 +56,15 @@ def headline(found: Invariance) -> Markup:
     strong = Markup("<strong>{}</strong>")
     by: dict[str, list[str]] = {}
     for name, width in found.widths.items():
-        by.setdefault(width.verdict, []).append(strong.format(f"{name} {_up_to(width)}"))
+        by.setdefault(width.verdict, []).append(strong.format(_moved(name, width)))
     if not found.widths:
         return Markup("This model was trained without a distribution over transformations.")
     if "invariant" in by:
-        return Markup("The labels do not change under {}.").format(Markup(listed(by["invariant"])))
+        return Markup("The labels of most inputs do not change under {}.").format(
+            Markup(listed(by["invariant"]))
+        )
     if "given" in by:
-        nonzero = {
-            n: w for n, w in found.widths.items() if amount(w.value, w.unit) != amount(_zero(w), w.unit)
-        }
-        moving = [strong.format(f"{n} {_up_to(w)}") for n, w in nonzero.items()]
+        moving = [strong.format(_moved(n, w)) for n, w in found.widths.items() if _moved(n, w) != n]
         fixed = Markup(listed(moving)) if moving else Markup("no transformation at all")
         return Markup("Nothing was learned: the widths were given, {}.").format(fixed)
     if "undecided" in by:
@@ -73,12 +72,12 @@ def headline(found: Invariance) -> Markup:
     return Markup("No invariance was found: the labels change under every transformation that was allowed.")
 
 
-def _up_to(width: Width) -> str:
-    return f"{'with' if width.unit == '%' else 'up to'} {either_way(width.value, width.unit)}"
-
-
-def _zero(width: Width) -> float:
-    return 1.0 if width.unit == "factor" else 0.0
+def _moved(name: str, width: Width) -> str:
+    """Write "rotation up to ±30°", or the name alone where the width rounds to none."""
+    none = 1.0 if width.unit == "factor" else 0.0
+    if amount(width.value, width.unit) == amount(none, width.unit):
+        return name
+    return f"{name} {'with' if width.unit == '%' else 'up to'} {either_way(width.value, width.unit)}"
 
 
 def asides(found: Invariance) -> list[str]:

@@ -89,7 +89,8 @@ class Affine2d(Transform):
         if tuple(x.shape[-2:]) != self.image_size:
             raise InputError(
                 f"Affine2d was made for images of {self.image_size[0]} x {self.image_size[1]} pixels; "
-                f"got {x.shape[-2]} x {x.shape[-1]}. Make another with image_size={tuple(x.shape[-2:])}."
+                f"got {x.shape[-2]} x {x.shape[-1]}. Resize the images (size=, --size), or make another with "
+                f"image_size={tuple(x.shape[-2:])}."
             )
         return warp(x, self.matrices(eps))
 
