@@ -42,6 +42,7 @@ from augury.training.learner import LOG_EVIDENCE, Findings, Learner, widths_of
 from augury.training.optimizers import Cosine, rprop_for_widths
 from augury.transforms.base import Transform
 
+View = tuple[Tensor, Tensor, Tensor, Part | None]  # inputs, targets, noise; which part of a batch they are
 ENOUGH = 0.002
 """Gain of the bound per datum, in nats, below which q counts as fitted."""
 FINAL_STEPS = 5
@@ -74,7 +75,7 @@ class InvariantWeights(Learner):
         self.weights = torch.optim.Adam(self.trained, lr=config.rate) if self.trained else None
         self.widths = rprop_for_widths(transform, config) if config.eta_rate > 0 else None
         self.cosines = [] if self.weights is None else [Cosine(self.weights, config.rate_end)]
-        self.views: list[tuple[Tensor, Tensor, Tensor, Part | None]] = []
+        self.views: list[View] = []
         self.features: list[Tensor] = []
 
     def _trained(self, net: Shallow) -> list[nn.Parameter]:
@@ -149,9 +150,7 @@ class InvariantWeights(Learner):
         if self.natural is not None:
             self.natural.climb(phi, y, seed, steps, ENOUGH)
 
-    def _drawn(
-        self, parts: Parts, S: int, rng: torch.Generator
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor, Part | None]]:
+    def _drawn(self, parts: Parts, S: int, rng: torch.Generator) -> Iterator[View]:
         """Give parts of batches with the noise of their views."""
         for x, y, part in parts:
             set_part(rng, part)
