@@ -67,7 +67,7 @@ def learned(method, model=None, **settings):
     def case(fabric):
         torch.manual_seed(0)
         widths = (
-            {"widths": {"rotation": 20}} if method in ("augmented", "regularised", "data_augmented") else {}
+            {"widths": {"rotation": 20.0}} if method in ("augmented", "regularised", "data_augmented") else {}
         )
         found = learn(
             images(),
@@ -159,6 +159,7 @@ CASES = {
     "climb": climb,
     "climb exactly": lambda fabric: climb(fabric, output="ggn", positions="expand", prior="layer"),
     "climb label": lambda fabric: climb(fabric, output="label"),
+    "climb last layer": lambda fabric: climb(fabric, only=["5"]),
     "climb diag": lambda fabric: climb(fabric, structure="diag"),
     "climb full": lambda fabric: climb(fabric, structure="full"),
     "plain": learned("plain"),
