@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from augury.cli.console import err, interruptible, out, print_json, say_error
 from augury.core.errors import AuguryError
 from papers.catalog import PAPERS, SCALES
-from papers.grid import Failure
+from papers.executor import EXECUTORS, Failure
 from papers.reproduce import Request, reproduce
 from papers.results import FILTERS, Result
 
@@ -26,6 +26,7 @@ Started again, the same command runs only what is missing.
 python -m papers lila recovery --scale quick           see that it works, in seconds
 python -m papers lila recovery --only method=lila      only some cells; the table shows all that is there
 python -m papers lila table1 --scale small --jobs 2    several processes
+python -m papers lila table1 --executor ray            several machines: ray start, RAY_ADDRESS=auto
 augury reproduce lila table1                           the same in an editable install
 augury bench policies                                  the same as: python -m papers policies table
 """
@@ -51,6 +52,7 @@ def _command(
         str, typer.Option("--scale", help=f"{', '.join(SCALES)}: seconds, an hour, a GPU.")
     ] = "small",
     seeds: Annotated[int, typer.Option("--seeds", help="How many seeds.")] = 3,
+    first: Annotated[int, typer.Option("--first-seed", help="The first of them.")] = 0,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,6 +62,12 @@ def _command(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Processes; each gets its share of the cores.")
     ] = 1,
+    executor: Annotated[
+        str,
+        typer.Option(
+            "--executor", help=f"{', '.join(EXECUTORS)}: this machine, or the cluster of RAY_ADDRESS."
+        ),
+    ] = "local",
     output: Annotated[
         Path | None,
         typer.Option("--out", help="Folder for results. Default: docs/results; runs/reproduce when quick."),
@@ -71,7 +79,9 @@ def _command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    request = Request(paper, item, scale, seeds, tuple(only or ()), jobs, output, device, write_only)
+    request = Request(
+        paper, item, scale, seeds, tuple(only or ()), jobs, output, device, first, write_only, executor
+    )
     with interruptible(CONTINUE):
         found = reproduce(request, None if quiet else show)
     if as_json:

@@ -1,27 +1,14 @@
-"""Run the cells of a grid, one after the other or in several processes, each result kept as it comes."""
+"""Run the cells of a grid by an executor, each result kept as it comes."""
 
-import os
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
-from augury.core.errors import AuguryError, InputError
+from augury.core.errors import AuguryError, InputError, choose
+from papers.executor import EXECUTORS, Failure
 from papers.results import Cell, Result, append
 
 Run = Callable[[Cell, str], Result]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A cell that could not be run, and why; it is tried again next time."""
-
-    cell: Cell
-    message: str
 
 
 Watch = Callable[[Result | Failure, int, int], None]
@@ -35,6 +22,7 @@ def run_grid(
     *,
     jobs: int = 1,
     device: str = "cpu",
+    executor: str = "local",
     watch: Watch | None = None,
 ) -> tuple[list[Result], list[Failure]]:
     """Run every cell and append its result to a file."""
@@ -42,8 +30,8 @@ def run_grid(
         raise InputError(f"jobs must be at least 1; got {jobs}.")
     results: list[Result] = []
     failures: list[Failure] = []
-    attempts = partial(attempt, run, device)
-    for outcome in _outcomes(cells, attempts, min(jobs, len(cells))):
+    run_all = EXECUTORS[choose("executor", executor, EXECUTORS)]
+    for outcome in run_all(cells, partial(attempt, run, device), jobs, device) if cells else ():
         if isinstance(outcome, Result):
             append(path, outcome)
             results.append(outcome)
@@ -61,34 +49,3 @@ def attempt(run: Run, device: str, cell: Cell) -> Result | Failure:
     except Exception as error:  # a fault in one cell must not cost the hours of the others
         known = isinstance(error, AuguryError)
         return Failure(cell, str(error) if known else f"{type(error).__name__}: {error}")
-
-
-def _outcomes(
-    cells: Sequence[Cell], attempts: Callable[[Cell], Result | Failure], jobs: int
-) -> Iterator[Result | Failure]:
-    if jobs <= 1:
-        yield from map(attempts, cells)
-        return
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(threads, os.getpid())
-    ) as pool:
-        try:
-            for future in as_completed([pool.submit(attempts, cell) for cell in cells]):
-                yield future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _begin(threads: int, parent: int) -> None:
-    """Prepare a worker: its share of the cores; it ends if the parent is killed."""
-    import torch
-
-    torch.set_num_threads(threads)
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
-
-
-def _leave_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)

@@ -22,10 +22,13 @@ _RECIPE = {
     "standardise": False,
     "evidence_images": 500,
     "eta_images": 64,
+    "prior": "scalar",
 }
 RECIPE: dict[str, dict[str, Any]] = {
     "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0},
     "plain": _RECIPE,
+    "augmented": {**_RECIPE, "samples": 8},
+    "augerino": {**_RECIPE, "samples": 8, "epochs": 15},
 }
 """Defaults of version 0.1, with which the committed results were made, where today's differ."""
 

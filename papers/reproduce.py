@@ -15,7 +15,8 @@ from pathlib import Path
 from augury.core.errors import InputError, RunError, choose
 from augury.core.files import write_text
 from papers.catalog import PAPERS, Item, item
-from papers.grid import Failure, Watch, run_grid
+from papers.executor import EXECUTORS, Failure
+from papers.grid import Watch, run_grid
 from papers.markdown import grouped, seconds, table
 from papers.results import Cell, Result, narrowed, read
 
@@ -30,14 +31,17 @@ class Request:
     paper: str
     item: str
     scale: str = "small"
-    seeds: int = 3  # how many, from 0
+    seeds: int = 3  # how many
     only: tuple[str, ...] = ()  # filters on the cells to run, such as "method=lila"
     jobs: int = 1  # processes
     out: Path | None = None  # folder for what is written; if omitted, by the scale
     device: str = "cpu"
+    first: int = 0  # the first seed
     write_only: bool = False  # run nothing, and write the table and the figures of the results that are there
+    executor: str = "local"  # where cells run
 
     def __post_init__(self) -> None:
+        choose("executor", self.executor, EXECUTORS)
         choose("scale", self.scale, self.entry.scales)
         for name in ("seeds", "jobs"):
             if getattr(self, name) < 1:
@@ -74,10 +78,18 @@ class Reproduced:
 def reproduce(request: Request, watch: Watch | None = None) -> Reproduced:
     """Run what is missing and write the table."""
     entry, done = request.entry, finished(request, request.scale)
-    cells = narrowed(entry.grid(request.scale, range(request.seeds)), request.only)
+    cells = narrowed(
+        entry.grid(request.scale, range(request.first, request.first + request.seeds)), request.only
+    )
     missing = [] if request.write_only else [cell for cell in cells if cell.key not in done]
     results, failures = run_grid(
-        missing, entry.run, request.lines(), jobs=request.jobs, device=request.device, watch=watch
+        missing,
+        entry.run,
+        request.lines(),
+        jobs=request.jobs,
+        device=request.device,
+        executor=request.executor,
+        watch=watch,
     )
     if failures and len(failures) == len(cells):
         raise RunError(f"no cell could be run; the first says: {failures[0].message}")
@@ -135,6 +147,7 @@ def provenance(request: Request, scale: str, results: Sequence[Result]) -> str:
         for m in (r.machine for r in results)
     })
     jobs = "" if request.jobs == 1 else f" --jobs {request.jobs}"
+    jobs += f" --first-seed {min(seeds)}" if min(seeds) else ""
     return (
         f"- Command: `python -m papers {request.paper} {request.item} --scale {scale} --seeds {len(seeds)}{jobs}`\n"
         f"- Seeds: {', '.join(map(str, seeds))}; {len(results)} runs, {total:,.0f} seconds of training in all.\n"

@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
@@ -39,6 +41,16 @@ def run_with_threads(cell, device) -> Result:
     import torch
 
     return result(cell, pid=os.getpid(), threads=torch.get_num_threads())
+
+
+def run_and_lose(cell, device) -> Result:
+    """Lose the process as often as the cell says; each attempt leaves a file."""
+    place = Path(cell.settings["place"])
+    lost = len(list(place.glob(f"{cell.seed}_*")))
+    (place / f"{cell.seed}_{lost}").touch()
+    if lost < cell.settings.get("losses", 0):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result(cell, pid=os.getpid(), lost=lost)
 
 
 def grid(scale, seeds) -> list[Cell]:

@@ -5,12 +5,13 @@ import torch
 
 import papers_doubles as doubles
 from augury.core.rng import generator
+from augury.data.dataset import Dataset
 from augury.transforms.affine2d import Affine2d
 from papers.learning import data_of
 from papers.policies import policies
 from papers.policies.policies import POLICIES, grid, run, settings
 from papers.policies.table import write
-from papers.policies.trivial import OneOf, trivial
+from papers.policies.trivial import OneOf, trivial, wide
 
 
 def one(method, seed=0):
@@ -42,25 +43,55 @@ def test_operations_are_equally_likely_and_saturation_needs_colours():
     assert "saturation" in trivial((3, 8, 8)).names and "saturation" not in trivial((1, 8, 8)).names
 
 
-@pytest.mark.parametrize("scale", policies.SCALES)
+@pytest.mark.parametrize("scale", policies.PLACES)
 def test_all_rows_share_the_network_the_images_and_the_training(scale):
     cells = grid(scale, [0])
-    per_place = {(c.data, c.variant) for c in cells}
-    assert len(cells) == len(per_place) * len(POLICIES)
-    for place in per_place:
-        here = [c for c in cells if (c.data, c.variant) == place]
-        assert len({(c.model, c.subset, c.test_images) for c in here}) == 1
-        assert len({(c.settings["epochs"], c.settings["batch"]) for c in here}) == 1
-        moving = [c for c in here if c.algorithm != "plain"]
-        assert len({(c.settings["samples"], c.settings["samples_eval"]) for c in moving}) == 1
+    for place in policies.PLACES[scale]:
+        here = [
+            c for c in cells if (c.data, c.variant, c.subset) == (place.data, place.variant, place.images)
+        ]
+        assert len(here) == len(POLICIES) - len(place.without)
+        assert len({(c.model, c.test_images) for c in here}) == 1
+        assert (
+            len({(c.settings.get("epochs"), c.settings.get("steps"), c.settings["batch"]) for c in here}) == 1
+        )
 
 
 def test_settings_and_candidates_of_the_search():
-    assert "eta_steps" in settings("quick", POLICIES["lila"])
-    assert "eta_steps" not in settings("quick", POLICIES["fixed"])
-    tried = policies.candidates()
+    (place,) = policies.PLACES["quick"]
+    assert "eta_steps" in settings(place, POLICIES["lila"])
+    assert "eta_steps" not in settings(place, POLICIES["fixed"])
+    digits, outlines = data_of(one("plain")), doubles_of_outlines()
+    tried = policies.candidates(digits)
     assert tried[0] == {} and len(tried) == 8 == len({tuple(c.items()) for c in tried})
-    assert {"rotation": 90.0, "translate_x": 4.0, "translate_y": 4.0} in tried
+    assert {"rotation": 90.0, "translate_x": 3.5, "translate_y": 3.5} in tried
+    assert {"circular_shift": 32.0, "mirror": 50.0} in policies.candidates(outlines)
+    assert policies.fixed(outlines) == {"time_shift": 3.2, "amplitude": 1.1}
+    assert trivial((1, 64)).names == ("time_shift", "time_stretch", "amplitude")
+
+
+def doubles_of_outlines():
+    x = torch.zeros(4, 1, 64)
+    return Dataset(x, torch.tensor([0, 1, 0, 1]), x, torch.zeros(4).long(), kind="signal", closed=True)
+
+
+def test_trivial_augment_mirrors_and_crops_first():
+    policy = wide((3, 16, 16))
+    assert policy.names[:3] == ("flip_x", "translate_x", "translate_y") and "saturation" in policy.names
+    assert policy(torch.rand(2, 3, 16, 16, generator=generator(0)), 5, generator(1)).shape == (
+        2,
+        5,
+        3,
+        16,
+        16,
+    )
+
+
+def test_the_exported_policy_takes_the_run_of_the_evidence():
+    lila, exported = run(one("lila")), run(one("augmented/exported"))
+    widths = {name: w.value for name, w in exported.invariance.widths.items()}
+    assert widths == pytest.approx({name: w.value for name, w in lila.invariance.widths.items()})
+    assert exported.extra["trainings"] == 2 and exported.extra["cpu_seconds"] > lila.extra["cpu_seconds"]
 
 
 def test_a_search_counts_all_its_trainings():
@@ -84,7 +115,7 @@ def test_a_search_is_judged_on_training_images_that_it_did_not_train_on():
 
 def test_the_fixed_policy_stays_as_it_was_given():
     widths = run(one("augmented/fixed")).invariance.widths
-    assert {name: round(w.value, 4) for name, w in widths.items()} == policies.FIXED
+    assert {name: round(w.value, 4) for name, w in widths.items()} == policies.fixed(data_of(one("plain")))
 
 
 def test_the_table_shows_means_trainings_and_widths():
@@ -92,7 +123,9 @@ def test_the_table_shows_means_trainings_and_widths():
         doubles.result(one("lila", seed), 0.5 + seed / 10, trainings=1, cpu_seconds=10.0 + seed)
         for seed in (0, 1)
     ]
-    row = "| lila | widths by the evidence | 55.0 ± 5.0 | 1 | 10 ± 0 | rotation 170 deg; rotation 171 deg |"
+    row = (
+        "| lila | widths by the evidence | 55.0 ± 5.0 | 1 | 10 ± 0 | - | rotation 170 deg; rotation 171 deg |"
+    )
     text = write(results)
     assert row in text and "2 trainings, 21 CPU seconds" in text
 

@@ -7,8 +7,8 @@ from PIL import Image
 
 import augury
 from augury.core.rng import generator
-from augury.data.folder import Header, common_size
 from augury.data.load import load
+from augury.data.pictures import Header, common_size
 from augury.methods.prepare import image_side, prepare
 from augury.models.networks import build
 from data_doubles import image_folder

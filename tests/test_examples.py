@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ SAYS = {
     "signal": "time_shift: up to",
     "point_cloud": "rotation_z: up to",
     "own_model": "BatchNorm",
+    "lightning_trainer": "width/rotation",
 }
 
 
@@ -22,6 +24,9 @@ def test_every_example_is_run_here():
 
 @pytest.mark.parametrize("name", SAYS)
 def test_example(name, monkeypatch, capsys):
+    if name == "lightning_trainer":
+        pytest.importorskip("lightning.pytorch", reason="Lightning is an extra")
+        warnings.simplefilter("ignore")  # its advice
     path = EXAMPLES / f"{name}.py"
     monkeypatch.setattr(sys, "argv", [str(path), "1", "40"])
     runpy.run_path(str(path), run_name="__main__")

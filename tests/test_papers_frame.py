@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,13 @@ import pytest
 
 import papers.reproduce as frame
 import papers_doubles as doubles
-from augury.core.errors import RunError
+from augury.core.errors import InputError, RunError
 from pages import ROOT
 from papers.__main__ import main as papers_command
 from papers.catalog import PAPERS, Paper
+from papers.executor import Failure
 from papers.figures import GAP, colours, fields, legend, mosaic, panels, save, side_by_side
-from papers.grid import Failure, run_grid
+from papers.grid import run_grid
 from papers.markdown import grouped, mean_se, spread, table
 from papers.reproduce import Request, reproduce
 from papers.results import Cell, append, narrowed, read
@@ -84,6 +86,32 @@ def test_processes_share_the_cells_and_the_cores(tmp_path):
     assert not failures and {r.key for r in results} == {c.key for c in cells} == set(read([path]))
     assert os.getpid() not in {r.extra["pid"] for r in results}
     assert {r.extra["threads"] for r in results} == {max(1, (os.cpu_count() or 1) // 2)}
+
+
+@pytest.mark.parametrize("executor", ["local", "ray"])
+@pytest.mark.slow
+def test_a_cell_that_lost_its_worker_runs_again_and_lands_once(tmp_path, executor):
+    if executor == "ray":
+        pytest.importorskip("ray", reason="Ray is an extra")
+    path, places = tmp_path / "r.jsonl", {"place": str(tmp_path)}
+    cells = [doubles.cell(seed=s, losses=n, **places) for s, n in enumerate((0, 1, 99, 0))]
+    results, failures = run_grid(cells, doubles.run_and_lose, path, jobs=2, executor=executor)
+    assert sorted(r.cell.seed for r in results) == [0, 1, 3] and os.getpid() not in {
+        r.extra["pid"] for r in results
+    }
+    assert [f.cell.seed for f in failures] == [2] and "lost 3 times" in failures[0].message
+    assert len(path.read_text().splitlines()) == 3
+    assert len(list(tmp_path.glob("2_*"))) == 3  # the first time and two more
+    missing = [cell for cell in cells if cell.key not in read([path])]
+    assert missing == [cells[2]]  # all that the next command runs
+
+
+def test_an_executor_must_be_known_and_installed(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="executor must be one of local, ray; got 'slurm'"):
+        run_grid([doubles.cell()], doubles.run, tmp_path / "r.jsonl", executor="slurm")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"pip install 'augury\[ray\]'"):
+        run_grid([doubles.cell()], doubles.run, tmp_path / "r.jsonl", executor="ray")
 
 
 @pytest.fixture

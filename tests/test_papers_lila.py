@@ -64,7 +64,7 @@ def test_all_methods_train_alike_and_the_baseline_sees_one_view():
 
 
 def test_the_paper_scale_has_the_papers_settings():
-    mnist = LearnConfig.for_method("lila", **settings("paper", "mnist", "mlp", "lila"))
+    mnist = LearnConfig.for_method("lila", **RECIPE["lila"] | settings("paper", "mnist", "mlp", "lila"))
     assert (mnist.epochs, mnist.batch, mnist.samples, mnist.prior) == (1000, 1000, 31, "scalar")
     assert (mnist.rate_end, mnist.eta_rate) == (1e-6, 0.05)
     assert (RECIPE["lila"]["rate"], RECIPE["lila"]["delta_rate"]) == (0.005, 0.05)

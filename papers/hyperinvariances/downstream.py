@@ -91,7 +91,7 @@ def _natural(name: str, images: int, test: int, centres: bool, side: int, seed: 
     data = load(name, seed=seed)
     data = data.subset(min(images, len(data.x_train)), seed)
     y_train, y_test = data.y_train, data.y_test[:test]
-    x_train, x_test = (sized(coloured(x), side) for x in (data.x_train, data.x_test[:test]))
+    x_train, x_test = (sized(coloured(x), side) for x in (data.x_train[:], data.x_test[:test]))
     if centres:
         y_train, y_test = _centre(x_train), _centre(x_test)
     elif data.task == "regression":

@@ -145,7 +145,7 @@ def _pretrain(settings: dict[str, Any], seed: int, folder: Path) -> None:
     if method == "multitask":
         amortize(data, method=method, **common)
     else:
-        views = sized(coloured(data.x_train), settings["side"])
+        views = sized(coloured(data.x_train[:]), settings["side"])
         amortize(views, "ventral,dorsal", descriptors=None if corner is None else [corner], **common)
 
 

@@ -49,7 +49,7 @@ def run(cell: Cell, device: str = "cpu") -> Result:
     points = torch.cartesian_prod(axis, axis).flip(1)  # row by row from below
     with torch.no_grad():
         p = found.model(points).softmax(1)[:, 1].reshape(SIDE, SIDE)
-    shown = torch.cat([data.x_train, data.y_train[:, None]], 1)
+    shown = torch.cat([data.x_train[:], data.y_train[:, None]], 1)
     return result_of(cell, data, found, predictions=rounded(p.tolist()), points=rounded(shown.tolist()))
 
 

@@ -108,7 +108,7 @@ def _baseline(cell: Cell, device: str) -> Result:
     from papers.invariant_weights.sgpr import sgpr
 
     data = data_of(cell)
-    x, y, x_test = (t.to(device) for t in (data.x_train, data.y_train, data.x_test))
+    x, y, x_test = (t[:].to(device) for t in (data.x_train, data.y_train, data.x_test))
     fit = sgpr(x, y, x_test, generator(cell.seed), **cell.settings)
     right = float((fit.predictions.argmax(1).cpu() == data.y_test).float().mean())
     invariance = Invariance({}, SGPR, cell.model, data.source, right, seconds=fit.seconds)

@@ -36,8 +36,8 @@ def run(cell: Cell, device: str = "cpu") -> Result:
     axis = (torch.arange(SIDE) + 0.5) * (2 * EXTENT / SIDE) - EXTENT
     points = torch.cartesian_prod(axis, axis).flip(1)  # row by row from below
     S, rng = found.config.samples_eval, generator(cell.seed)
-    p = predictive(found.model.cpu(), data.x_train, points, delta, S, rng)[:, 1].reshape(SIDE, SIDE)
-    shown = torch.cat([data.x_train, data.y_train[:, None]], 1)
+    p = predictive(found.model.cpu(), data.x_train[:], points, delta, S, rng)[:, 1].reshape(SIDE, SIDE)
+    shown = torch.cat([data.x_train[:], data.y_train[:, None]], 1)
     return result_of(cell, data, found, predictive=rounded(p.tolist()), points=rounded(shown.tolist()))
 
 

@@ -215,7 +215,7 @@ def _corrupted(inputs: Inputs, config: AuditConfig) -> dict[str, Inputs]:
         return {}
     some = inputs.sample(config.drift_images, config.seed)
     names = FOR_KIND.get(inputs.kind, ("noisy",))
-    return {name: replace(some, x=corrupt(name, some.x, generator(config.seed))) for name in names}
+    return {name: replace(some, x=corrupt(name, some.x[:], generator(config.seed))) for name in names}
 
 
 def _curve(orbit: Orbit, tally: SetStatistics, floor: SetStatistics, spread: float) -> tuple[Point, ...]:

@@ -16,6 +16,7 @@ from augury.core.errors import InputError, choose
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.named import NAMED
+from augury.data.rows import Rows
 from augury.data.unlabelled import Unlabelled, load_inputs
 
 PARTS = ("test", "train")
@@ -25,7 +26,7 @@ PARTS = ("test", "train")
 class Inputs:
     """A set of inputs to audit a model on."""
 
-    x: Float[Tensor, "N ..."]
+    x: Float[Tensor | Rows, "N ..."]
     """The inputs."""
     y: Shaped[Tensor, " N"] | None
     """Class labels; None where there are none, or for regression."""

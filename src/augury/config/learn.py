@@ -43,9 +43,10 @@ _PAPER_B = {
 """Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
 run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
 
-_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3, "standardise": True}
+_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3, "standardise": True, "prior": "layer"}
 """Adam with one cycle of the learning rate and a clipped gradient, for digits and photographs alike. With a constant or
-falling rate from the start, networks fit what narrow orbits leave before the widths have grown."""
+falling rate from the start, networks fit what narrow orbits leave before the widths have grown. One prior precision
+for each layer: on 1,000 photographs the evidence then beats a guess, and with one for all layers it does not."""
 
 _LILA = {**_RECIPE, "samples": 1, "evidence_samples": 4, "choose_from": 0.8}
 """One view per input in training, whose loss bounds that of the average from above (Jensen; paper A, appendix F.1), and
@@ -56,8 +57,8 @@ METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "regularised": _PAPER_D,
     "weight_tied": _PAPER_D,
     "plain": {"samples": 1, "samples_eval": 1, "choose_from": 1.0, **_RECIPE},
-    "augmented": {},
-    "augerino": {"eta_rate": 0.1, "eta_rate_end": 0.005, "sampling": "stratified", "epochs": 15},
+    "augmented": {**_RECIPE, "samples": 1},
+    "augerino": {**_RECIPE, "samples": 1, "eta_rate": 0.1, "eta_rate_end": 0.005, "sampling": "stratified"},
     "lila": _LILA,
     "last_layer": _LILA,
     "invariant_weights": _PAPER_B,

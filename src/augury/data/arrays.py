@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.errors import InputError
+from augury.core.errors import AuguryError, InputError
 from augury.data.dataset import Dataset
 from augury.data.layout import as_array, infer_kind, moved, scaling, to_inputs
+from augury.data.rows import Rows, chunks
 from augury.data.split import named_splits
+from augury.data.stored import read_member, read_npy, spilled
 from augury.data.targets import Options, Part, assemble
 
 NAMES = (
@@ -41,13 +43,18 @@ def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[
     kind = infer_kind(array, kind or options.kind)
     inputs, layout = to_inputs(array, kind), moved(array, kind)[1]
     if options.size is not None:
-        from augury.data.folder import resized
+        from augury.data.pictures import resized
 
         if kind != "image":
             raise InputError(
                 f"size is for images; got size={options.size} for data of kind '{kind}'. Leave it out."
             )
-        inputs, layout = resized(inputs, options.size), "; ".join(filter(None, (layout, "resized")))
+        if isinstance(inputs, Rows):
+            parts = (resized(part, options.size).numpy() for part in chunks(inputs))
+            inputs = Rows(spilled((row for part in parts for row in part), len(inputs)))
+        else:
+            inputs = resized(inputs, options.size)
+        layout = "; ".join(filter(None, (layout, "resized")))
     return Part(inputs, labels, layout=layout, scaling=scaling(array, kind)), kind
 
 
@@ -104,14 +111,26 @@ def _names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:
     )
 
 
-def open_npz(path: Path) -> dict[str, np.ndarray]:
-    """Return all arrays of a file."""
+def holds_arrays(path: Path) -> bool:
+    """Say whether a path is an `.npz` file, an `.npy` file or a folder of these."""
+    return path.suffix in (".npz", ".npy") or (path.is_dir() and any(path.glob("*.npy")))
+
+
+def open_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return all arrays of an `.npz` file, of an `.npy` file (called x), or of a folder of these, by name."""
     try:
+        if path.is_dir():
+            return {file.stem: read_npy(file) for file in sorted(path.glob("*.npy"))}
+        if path.suffix == ".npy":
+            return {"x": read_npy(path)}
         with (
             path.open("rb") as file,
             np.load(file, allow_pickle=False) as arrays,
         ):  # numpy leaves a bad file open
-            return {key: arrays[key] for key in arrays.files}
+            mapped = {key: read_member(path, arrays.zip, key) for key in arrays.files}
+            return {key: arrays[key] if array is None else array for key, array in mapped.items()}
+    except AuguryError:
+        raise
     except Exception as error:  # a damaged file raises any of a dozen
         raise InputError(
             f"{path} must be a whole .npz file of plain arrays; it cannot be read: {error}. "

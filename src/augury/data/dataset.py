@@ -10,6 +10,7 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
+from augury.data.rows import Rows, chunks, taken
 
 SHAPES = {
     "image": "[N, C, H, W]",
@@ -33,11 +34,11 @@ class Dataset:
     Pixels are float32 in [0, 1]; class labels are int64 from 0; regression targets are float32 [N, D].
     """
 
-    x_train: Float[Tensor, "N ..."]
-    """Training inputs."""
+    x_train: Float[Tensor | Rows, "N ..."]
+    """Training inputs: a tensor, or rows on disk, which give one when indexed."""
     y_train: Shaped[Tensor, "N ..."]
     """Training labels or targets."""
-    x_test: Float[Tensor, "M ..."]
+    x_test: Float[Tensor | Rows, "M ..."]
     """Test inputs; none (M = 0) is allowed."""
     y_test: Shaped[Tensor, "M ..."]
     """Test labels or targets."""
@@ -145,7 +146,7 @@ class Dataset:
         if not 1 <= n <= len(self.x_train):
             raise InputError(f"subset must be between 1 and {len(self.x_train)} (all); got {n}.")
         keep = torch.randperm(len(self.x_train), generator=generator(seed))[:n]
-        return replace(self, x_train=self.x_train[keep], y_train=self.y_train[keep])
+        return replace(self, x_train=taken(self.x_train, keep), y_train=self.y_train[keep])
 
     def standardised(self) -> "Dataset":
         """Return the record with regression targets of mean 0 and standard deviation 1 in training.
@@ -199,7 +200,7 @@ def inputs_in_words(kind: str, shape: tuple[int, ...], layout: str = "") -> str:
     return what + (f" ({layout})" if layout else "")
 
 
-def check_shape(x: Tensor, kind: str, part: str) -> None:
+def check_shape(x: Tensor | Rows, kind: str, part: str) -> None:
     """Raise unless the inputs have the shape of their kind."""
     shape = list(x.shape)
     fits = {
@@ -220,16 +221,24 @@ def check_shape(x: Tensor, kind: str, part: str) -> None:
         )
 
 
-def check_finite(x: Tensor, part: str, what: str) -> None:
+def check_finite(x: Tensor | Rows, part: str, what: str) -> None:
     """Raise if a value is NaN or infinite, and say in which example."""
-    # A sum is finite only if every term is: one quick pass, and a mask of the size of the data only where it is not.
-    if not torch.isfinite(x.sum()):
-        bad = (~torch.isfinite(x)).reshape(len(x), -1).any(1).nonzero()
-        if len(bad):
-            raise InputError(
-                f"{part}: {what} must be finite; example {int(bad[0, 0])} holds NaN or infinity "
-                f"({len(bad)} such in all). Remove or repair them."
-            )
+    if isinstance(x, Rows) and x.finite:
+        return
+    bad, start = [], 0
+    for some in chunks(x):
+        # A sum is finite only if every term is: one quick pass, and a mask of the size of a chunk only where it is not.
+        if not torch.isfinite(some.sum()):
+            wrong = (~torch.isfinite(some)).reshape(len(some), -1).any(1).nonzero().flatten()
+            bad += (start + wrong).tolist()
+        start += len(some)
+    if bad:
+        raise InputError(
+            f"{part}: {what} must be finite; example {bad[0]} holds NaN or infinity "
+            f"({len(bad)} such in all). Remove or repair them."
+        )
+    if isinstance(x, Rows):
+        x.finite = True
 
 
 def check_lengths(x: Sized, y: Sized, part: str) -> None:
@@ -269,7 +278,7 @@ def check_classes(y: Tensor, n_classes: int, part: str) -> None:
         )
 
 
-def check_pair(x: Tensor, y: Tensor, kind: str, task: str, part: str) -> None:
+def check_pair(x: Tensor | Rows, y: Tensor, kind: str, task: str, part: str) -> None:
     """Raise unless inputs and targets of one part fit their kind, their task and each other."""
     check_lengths(x, y, part)
     if len(x) == 0:

@@ -6,78 +6,124 @@
     pets/labels.csv  pets/images/1.jpg  ...                   file and label in each line
 
 Images of mixed sizes are brought to one: `size` if given, else the most common size of the training images, reduced to
-`side`; cut at the centre to its proportions, then resampled bilinearly over the full footprint of each new pixel, so
-that nothing aliases. One image is decoded at a time. If any training image has colour, all get three channels. Bytes
-are divided by 255, 16-bit values (and 32-bit integers, Pillow's older name for them) by 65,535. Transparent pixels are
-blended with black, as outside a warped image. The orientation tag is applied; the first frame of an animation is used.
+`side`. If any training image has colour, all get three channels. Too many images for memory are decoded once into a
+file in the cache, as bytes if they are: a resized pixel is then rounded to 1/255.
 """
 
 import csv
-import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
-from torch import Tensor
+from PIL import Image
 
 from augury.core.errors import InputError
 from augury.core.files import Progress, silent
-from augury.data.arrays import LABEL_COLUMNS
+from augury.data.arrays import LABEL_COLUMNS, open_arrays
 from augury.data.dataset import Dataset
-from augury.data.layout import check_bits, scaled_to
+from augury.data.layout import check_bits, scaled_to, to_inputs
+from augury.data.pictures import (
+    Header,
+    check_wide,
+    common_size,
+    pixel_type,
+    read_header,
+    sizes_note,
+    to_pixels,
+    to_type,
+)
+from augury.data.rows import is_large, taken
 from augury.data.split import named_splits, train_and_test
+from augury.data.stored import keep, place_of
 from augury.data.targets import Options, Part, assemble
 
-LARGEST = 8 * 2**30
-"""Bytes of pixels above which a folder is refused unless resized: it is held in memory."""
-
-SMALLEST_SIDE = 16
-"""Pixels to which the shorter side of an elongated image is reduced at most."""
+BLOCK = 256
+"""Images that are decoded ahead."""
 
 FILE_COLUMNS = ("file", "filename", "file_name", "image", "path", "id", "name")
 """Names of the column of a table that holds the files, in any case."""
+
+
+Form = tuple[bool, tuple[int, int]]
+"""Whether images have colour, and their size."""
 
 
 def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dataset:
     """Read a folder of images."""
     train, held_out, note = find_parts(folder)
     test, note = (held_out, note) if test is None else (test, "")
-    opener = Opener(options.skip_bad)
-    files = find_images(train, opener)
-    headers = [file.header for file in files]
-    colour, size = any(h.colour for h in headers), options.size or common_size(headers, options.side)
-    part, part_test = _typed(read_images(files, colour, size, opener, options.progress), train), None
-    check_wide(headers, part.x)
-    if test is not None:
-        opener = Opener(options.skip_bad)
-        part_test = read_images(find_images(test, opener), colour, size, opener, options.progress)
-        part_test = _typed(part_test, test)
-    left = (
-        0 if find_table(train) is None else sum(1 for _ in image_files(train)) - len({f.path for f in files})
-    )
+    part, form, left = _read(train, options, find_images)
+    part_test = None if test is None else _typed(_read(test, options, find_images, form)[0], test)
     note = f"{left} image{'s' * (left > 1)} not in labels.csv" if left > 0 else note
-    return assemble(part, part_test, options, kind="image", source=f"folder {folder}", remark=note)
+    source = f"folder {folder}"
+    return assemble(_typed(part, train), part_test, options, kind="image", source=source, remark=note)
 
 
 def read_unlabelled(folder: Path, options: Options) -> Part:
     """Read every image below a folder, in any sub-folder."""
-    opener = Opener(options.skip_bad)
-    files = _found(folder, "", opener)
-    if not files:
-        raise InputError(
-            f"folder {folder} must hold images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...); "
-            f"it holds none."
-        )
+    return _read(folder, options, _all_images)[0]
+
+
+def _read(
+    folder: Path,
+    options: Options,
+    find: "Callable[[Path, Opener], list[Found]]",
+    form: Form | None = None,
+) -> tuple[Part, Form, int]:
+    """Read images in one form, given or that of most of them; return how many are not in the table, too.
+
+    Many go to a file in the cache, or are there already.
+    """
+    images, table = list(image_files(folder.absolute())), find_table(folder)
+    place = place_of(
+        [*images, *filter(None, [table])], find.__name__, options.size, options.side, options.skip_bad, form
+    )
+    if not place.exists():
+        opener = Opener(options.skip_bad)
+        found = find(folder, opener)
+        headers = [file.header for file in found]
+        wanted = form or (any(h.colour for h in headers), options.size or common_size(headers, options.side))
+        shape = (len(found), 3 if wanted[0] else 1, *wanted[1])
+        if not is_large(shape):
+            part = read_images(found, *wanted, opener, options.progress)
+            if form is None:
+                check_wide(headers, part.x)
+            return part, wanted, len(images) - len({file.path for file in found}) if table else 0
+        _keep(place, found, wanted, opener, options.progress)
+    kept = open_arrays(place)
+    x = to_inputs(kept["x"], "image")
+    largest = float(x.max())
+    if form is None and kept["wide"]:
+        check_bits(round(65535 * largest))
+    scaled, skipped = f"{scaled_to(largest)}, read from disk", tuple(map(str, kept["skipped"]))
+    part = Part(taken(x, kept["rows"]), kept["y"], skipped, str(kept["layout"]), scaled)
+    left = len(images) - int(kept["used"]) if table else 0
+    return part, (bool(kept["colour"]), (int(kept["size"][0]), int(kept["size"][1]))), left
+
+
+def _keep(place: Path, files: "list[Found]", form: Form, opener: "Opener", progress: Progress) -> None:
+    """Decode images once into a file of bytes (of 16 bits or floats, if some image has them)."""
     headers = [file.header for file in files]
-    colour, size = any(h.colour for h in headers), options.size or common_size(headers, options.side)
-    part = read_images(files, colour, size, opener, options.progress)
-    check_wide(headers, part.x)
-    return part
+    dtype = pixel_type(headers)
+    blank = np.zeros((3 if form[0] else 1, *form[1]), dtype)
+    rows: list[int] = []
+    facts = {"colour": form[0], "size": form[1], "layout": sizes_note(headers, form[1]), "rows": rows}
+
+    def decoded() -> Iterator[np.ndarray]:
+        for i, pixels in enumerate(_decoded(files, *form, opener, progress)):
+            rows.extend([] if pixels is None else [i])
+            yield blank if pixels is None else to_type(pixels, dtype)
+        facts["y"] = np.array([files[i].label for i in rows], dtype=np.str_)
+        facts["skipped"] = np.array(sorted(opener.skipped), dtype=np.str_)
+        facts["used"] = len({file.path for file in files})
+        facts["wide"] = all(header.wide for header in headers)
+
+    keep(place, (len(files), *blank.shape), dtype, decoded(), facts)
 
 
 def _typed(part: Part, folder: Path) -> Part:
@@ -120,24 +166,11 @@ def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
     return folders[train], None if test is None else folders[test], said
 
 
-@dataclass(frozen=True)
-class Header:
-    """What a picture's header says, before its pixels are read."""
-
-    height: int
-    width: int
-    """Pixels, with the picture upright."""
-    colour: bool
-    """Whether it has more than grey."""
-    wide: bool = False
-    """Whether its pixels have 16 bits."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """An image file, its class, and what its header says."""
 
-    path: Path
+    path: str
     label: str
     """Name of its class folder, or its label in a table."""
     header: Header
@@ -154,7 +187,7 @@ class Opener:
     """Skip and note them, instead of raising."""
     skipped: list[str] = field(default_factory=list)
 
-    def read(self, path: Path, action: Callable[[Image.Image], T]) -> T | None:
+    def read(self, path: Path | str, action: Callable[[Image.Image], T]) -> T | None:
         """Open a file and do something with the picture."""
         try:
             with Image.open(path) as picture:
@@ -172,57 +205,65 @@ class Opener:
 def read_images(
     files: list[Found], colour: bool, size: tuple[int, int], opener: Opener, progress: Progress = silent
 ) -> Part:
-    """Read the pixels of image files."""
-    shape = (len(files), 3 if colour else 1, *size)
-    needed = 4 * int(np.prod(shape, dtype=np.int64))
-    if needed > LARGEST:
-        raise InputError(
-            f"{len(files)} images of {size[0]} x {size[1]} would need {needed / 2**30:.0f} GiB of memory; "
-            f"at most {LARGEST / 2**30:.0f} are taken. Give a smaller size (size=64, --size 64)."
-        )
-    x = torch.empty(shape)
+    """Read the pixels of image files into memory."""
+    x = torch.empty(len(files), 3 if colour else 1, *size)
     labels: list[str] = []
-    for i, file in enumerate(files):
-        pixels = opener.read(file.path, lambda picture: to_pixels(picture, colour, size))
+    for file, pixels in zip(files, _decoded(files, colour, size, opener, progress), strict=True):
         if pixels is not None:
             x[len(labels)] = torch.from_numpy(pixels)
             labels.append(file.label)
-        progress("reading images", i + 1, len(files))
     note = sizes_note([file.header for file in files], size)
     y = np.array(labels, dtype=np.str_)
     x = x[: len(labels)]
-    return Part(x, y, tuple(opener.skipped), note, scaled_to(float(x.max()) if len(x) else 1.0))
+    scaled = scaled_to(float(x.max()) if len(x) else 1.0)
+    return Part(x, y, tuple(sorted(opener.skipped)), note, scaled)
 
 
-def sizes_note(headers: Iterable[Header], size: tuple[int, int] | None) -> str:
-    """Say how images of several sizes were brought to one."""
-    sizes = {(header.height, header.width) for header in headers}
-    if sizes <= {size} or size is None:
-        return ""
-    (h, w), off = max(sizes), max(abs(w / h * size[0] / size[1] - 1) for h, w in sizes)
-    within_a_pixel = off <= 1 / min(size)
-    done = "resized" if within_a_pixel else "cropped at the centre"
-    return f"{done} from {h} x {w}" if len(sizes) == 1 else f"{len(sizes)} sizes, {done}"
+def _decoded(
+    files: list[Found], colour: bool, size: tuple[int, int], opener: Opener, progress: Progress
+) -> Iterator[np.ndarray | None]:
+    """Give the pixels of every file in order, decoded in as many threads as there are cores: Pillow lets them run."""
 
+    def read(file: Found) -> np.ndarray | None:
+        return opener.read(file.path, lambda picture: to_pixels(picture, colour, size))
 
-def check_wide(headers: Iterable[Header], x: Tensor) -> None:
-    """Raise if all pictures have 16 bits of which they use 12 at most."""
-    if len(x) and all(header.wide for header in headers):
-        check_bits(round(65535 * float(x.max())))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        for start in range(0, len(files), BLOCK):
+            for i, pixels in enumerate(pool.map(read, files[start : start + BLOCK]), start + 1):
+                yield pixels
+                progress("reading images", i, len(files))
 
 
 def image_files(folder: Path) -> Iterator[Path]:
     """Give the files below a folder whose name ends like an image's, in order; hidden ones are left out."""
     endings = {e for e, name in Image.registered_extensions().items() if name in Image.OPEN}
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in endings and not path.name.startswith(".") and path.is_file():
-            yield path
+    yield from (path for path in _files(folder) if path.suffix.lower() in endings and path.name[0] != ".")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        inside = sorted(entries, key=lambda entry: entry.name)
+    for entry in inside:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files(Path(entry.path))
+        elif entry.is_file():
+            yield Path(entry.path)
 
 
 def _found(folder: Path, label: str, opener: Opener) -> list[Found]:
     """Return all readable images below a folder, with one label."""
-    headers = [(path, opener.read(path, read_header)) for path in image_files(folder)]
-    return [Found(path, label, header) for path, header in headers if header is not None]
+    headers = ((path, opener.read(path, read_header)) for path in image_files(folder))
+    return [Found(str(path), label, header) for path, header in headers if header is not None]
+
+
+def _all_images(folder: Path, opener: Opener) -> list[Found]:
+    if found := _found(folder, "", opener):
+        return found
+    raise InputError(
+        f"folder {folder} must hold images of a format that Pillow reads (png, jpg, tif, bmp, webp, ...); "
+        f"it holds none."
+    )
 
 
 def find_images(folder: Path, opener: Opener) -> list[Found]:
@@ -290,79 +331,7 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
             )
         path = files.get(name, folder / name)
         header = opener.read(path, read_header)
-        found += [] if header is None else [Found(path, label, header)]
+        found += [] if header is None else [Found(str(path), label, header)]
     if not found:
         raise InputError(f"{table} must list at least one readable image; it lists none.")
     return found
-
-
-GREY_MODES = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N")
-"""Pillow's modes without colour."""
-
-WIDE_MODES = ("I", "I;16", "I;16B", "I;16L", "I;16N")
-_ORIENTATION = 0x0112
-_QUARTER_TURNS = (5, 6, 7, 8)
-
-
-def read_header(picture: Image.Image) -> Header:
-    """Return the size and the colour of a picture without reading its pixels."""
-    width, height = picture.size
-    if picture.getexif().get(_ORIENTATION) in _QUARTER_TURNS:
-        width, height = height, width
-    return Header(height, width, picture.mode not in GREY_MODES, picture.mode in WIDE_MODES)
-
-
-def common_size(headers: list[Header], side: int | None = None) -> tuple[int, int]:
-    """Return the most common size (the smallest of these where several are), its longer side reduced to `side`.
-
-    If it is that of less than a quarter of the images: a square as long as the median of their shorter sides.
-    """
-    counts = Counter((h.height, h.width) for h in headers)
-    most = max(counts.values())
-    height, width = min(size for size, count in counts.items() if count == most)
-    if 4 * most < len(headers):
-        height = width = sorted(min(h.height, h.width) for h in headers)[len(headers) // 2]
-    factor = min(1.0, (side or math.inf) / max(height, width))
-    least = min(SMALLEST_SIDE, height, width)
-    return max(least, round(factor * height)), max(least, round(factor * width))
-
-
-def to_pixels(picture: Image.Image, colour: bool, size: tuple[int, int] | None = None) -> np.ndarray:
-    if size is not None:
-        picture.draft(None, (4 * max(size), 4 * max(size)))  # a JPEG is decoded at a fraction of its size
-    upright = ImageOps.exif_transpose(picture)
-    planes = _planes(upright, colour)
-    if size is not None and size != planes.shape[1:]:
-        planes = np.stack([_fit(plane, size) for plane in planes])
-    return planes
-
-
-def _planes(picture: Image.Image, colour: bool) -> np.ndarray:
-    if picture.mode in WIDE_MODES or picture.mode == "F":
-        grey = np.asarray(picture).astype(np.float32)
-        if picture.mode in WIDE_MODES:
-            grey /= 65535
-        if not (grey.min() >= 0 and grey.max() <= 1):  # NaN too
-            raise ValueError(f"pixels of mode {picture.mode} must be finite and lie in [0, 1] after scaling")
-        return np.repeat(grey[None], 3 if colour else 1, axis=0)
-    if picture.mode in ("P", "PA", "LA", "La", "RGBa") or "transparency" in picture.info:
-        picture = picture.convert("RGBA")
-    if picture.mode == "RGBA":
-        black = Image.new("RGBA", picture.size, (0, 0, 0, 255))
-        picture = Image.alpha_composite(black, picture)
-    values = np.asarray(picture.convert("RGB" if colour else "L"), dtype=np.float32) / 255
-    return values.transpose(2, 0, 1) if colour else values[None]
-
-
-def _fit(plane: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    picture = Image.fromarray(np.ascontiguousarray(plane))
-    fitted = ImageOps.fit(picture, (size[1], size[0]), Image.Resampling.BILINEAR, centering=(0.5, 0.5))
-    return np.asarray(fitted).clip(plane.min(), plane.max())
-
-
-def resized(x: Tensor, size: tuple[int, int]) -> Tensor:
-    """Bring images [N, C, H, W] to a size as those of a folder are."""
-    if tuple(x.shape[-2:]) == size:
-        return x
-    planes = [_fit(plane, size) for plane in x.flatten(0, 1).numpy()]
-    return torch.from_numpy(np.stack(planes)).view(*x.shape[:2], *size)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.data.dataset import SHAPES, SMALLEST_IMAGE
+from augury.data.rows import Rows, blocks, is_large, limits, mapping
 
 
 def as_array(values: Any) -> np.ndarray:
@@ -116,10 +117,12 @@ def moved(x: np.ndarray, kind: str) -> tuple[np.ndarray, str]:
     return x, ""
 
 
-def to_inputs(x: np.ndarray, kind: str) -> Tensor:
-    """Return inputs as a float32 tensor in the layout of their kind."""
+def to_inputs(x: np.ndarray, kind: str) -> Tensor | Rows:
+    """Return inputs as float32 in the layout of their kind: a tensor, or rows on disk if they are there and large."""
     if x.dtype.kind not in "biuf":
         raise InputError(f"inputs must be numbers; got dtype {x.dtype}.")
+    if mapping(x) is not None and is_large(x.shape):
+        return Rows(moved(x, kind)[0], _divisor(x) if kind == "image" else 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: infinite, and refused as such
         values = np.array(x, dtype=np.float32, order="C")
     if kind == "image" and (divisor := _divisor(x)):
@@ -132,9 +135,9 @@ def scaling(x: np.ndarray, kind: str) -> str:
     if kind != "image" or not x.size:
         return ""
     if x.dtype == np.uint16:
-        check_bits(int(x.max()))
-    divisor = _divisor(x)
-    return scaled_to(float(x.max()) / divisor) if divisor else f"values {x.min():.3g}..{x.max():.3g}"
+        check_bits(int(limits(x)[1]))
+    divisor, (low, high) = _divisor(x), limits(x)
+    return scaled_to(float(high) / divisor) if divisor else f"values {low:.3g}..{high:.3g}"
 
 
 def scaled_to(largest: float) -> str:
@@ -160,10 +163,12 @@ def _divisor(x: np.ndarray) -> float:
     """Return what to divide pixels by; 0 for nothing."""
     if x.dtype.kind == "b" or x.size == 0:
         return 0.0
-    low, high = x.min(), x.max()
+    if x.dtype == np.uint8:
+        return 255.0
+    low, high = limits(x)
     if x.dtype.kind == "f":
         # NaN fails every comparison, and is reported where finiteness is checked.
-        if low >= 0 and 16 <= high <= 255 and np.array_equal(x, np.round(x)):
+        if low >= 0 and 16 <= high <= 255 and all(np.array_equal(part, np.round(part)) for part in blocks(x)):
             raise InputError(
                 f"float pixels must lie in [0, 1] or be standardised; got whole numbers up to {high:g}, "
                 f"which look like bytes. {'Pass them as uint8' if high > 16 else 'Divide by 16'}."
@@ -171,7 +176,7 @@ def _divisor(x: np.ndarray) -> float:
         return 0.0
     if x.dtype == np.uint16:
         return 65535.0
-    if x.dtype != np.uint8 and not 0 <= low <= high <= 255:
+    if not 0 <= low <= high <= 255:
         raise InputError(
             f"integer pixels must lie in 0 to 255 (or be uint16); got {x.dtype} from {low} to {high}. "
             f"Scale them to floats in [0, 1]."

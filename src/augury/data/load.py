@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from augury.core.errors import InputError, choose
 from augury.core.files import Progress, silent
-from augury.data.arrays import frame_pair, open_npz, read_arrays, read_table
+from augury.data.arrays import frame_pair, holds_arrays, open_arrays, read_arrays, read_table
 from augury.data.dataset import SMALLEST_IMAGE, Dataset
 from augury.data.named import NAMED, load_named
 from augury.data.split import named_splits, train_and_test
@@ -43,8 +43,9 @@ def load(
     Parameters
     ----------
     source
-        A name ("mnist5k", ...), a folder of images, an `.npz` file, a pair (inputs, labels), a mapping of arrays or of
-        splits, a data frame with a column of labels, a map-style torch data set or a loader of one, or a `Dataset`.
+        A name ("mnist5k", ...), a folder of images, an `.npz` file, a folder of `.npy` files, a pair (inputs, labels),
+        a mapping of arrays or of splits, a data frame with a column of labels, a map-style torch data set or a loader
+        of one, or a `Dataset`. Inputs that are too large for memory stay on disk.
     variant
         Invariance to plant: "rotated", "partially_rotated", "translated", "scaled" (joined by "+"), "coloured_rotated".
     subset
@@ -163,14 +164,15 @@ def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
         raise InputError(
             f"data and test set must both be folders, or both .npz files; got {path} and {test}."
         )
+    if holds_arrays(path):
+        held_out = None if test is None else open_arrays(test)
+        what = "folder" if path.is_dir() else "file"
+        return read_table(open_arrays(path), options, test=held_out, source=f"{what} {path}")
     if path.is_dir():
         from augury.data.folder import read_folder
 
         _refuse(kind=None if options.kind == "image" else options.kind)
         return read_folder(path, options, test)
-    if path.suffix == ".npz":
-        held_out = None if test is None else open_npz(test)
-        return read_table(open_npz(path), options, test=held_out, source=f"file {path}")
     raise InputError(
         f"a data file must be an .npz; got {path}. Save arrays with np.savez(path, x=..., y=...)."
     )

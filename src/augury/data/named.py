@@ -198,14 +198,14 @@ def listing() -> list[Listed]:
 
 
 def load_named(name: str, options: "Options") -> "Dataset":
-    from augury.data.arrays import open_npz, read_table
+    from augury.data.arrays import open_arrays, read_table
 
     entry = NAMED[choose("data set", name, NAMED)]
     if options.task not in (None, entry.task):
         raise InputError(f"the task of data set '{name}' must be '{entry.task}'; got '{options.task}'.")
     options = replace(options, task=entry.task, kind=entry.kind)
     path = None if name == "mnist5k" else locate(name)
-    arrays = mnist5k() if path is None else open_npz(path)
+    arrays = mnist5k() if path is None else open_arrays(path)
     source = f"{name} ({NOTES[path.name]})" if path and path.name in NOTES else name
     data = read_table(arrays, options, class_names=entry.class_names, source=source)
     return replace(data, closed=entry.closed)
@@ -215,12 +215,12 @@ def mnist5k() -> "dict[str, np.ndarray]":
     """Return the 5,000 digits, split into 4,000 for training and 1,000 for test, the same for all seeds."""
     import numpy as np
 
-    from augury.data.arrays import open_npz
+    from augury.data.arrays import open_arrays
     from augury.data.split import split_arrays
 
     kept = cache_dir() / "mnist5k.npz"
     try:
-        arrays = open_npz(kept)
+        arrays = open_arrays(kept)
         if digest(arrays["x"], arrays["y"]) == MNIST5K_SHA256:
             return split_arrays(arrays["x"], arrays["y"])
     except (AuguryError, KeyError):

@@ -9,6 +9,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.files import Progress, silent
 from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths
+from augury.data.rows import Rows, taken
 from augury.data.split import split
 
 MANY_CLASSES = 20
@@ -19,7 +20,7 @@ MANY_CLASSES = 20
 class Part:
     """What a reader found in one place: a training set, a test set, or the two together."""
 
-    x: Tensor
+    x: Tensor | Rows
     """Inputs, float32, in the layout of their kind."""
     y: np.ndarray
     """Labels or targets as read: integers, floats or text."""
@@ -73,7 +74,9 @@ def assemble(
         remark = "; ".join(filter(None, (remark, only and f"not in training: {only}")))
     if test is None:
         keep, aside = split(y, options.test_fraction, options.seed, by_class=task == "classification")
-        parts = train.x[keep], torch.from_numpy(y[keep]), train.x[aside], torch.from_numpy(y[aside])
+        parts = (
+            taken(train.x, keep), torch.from_numpy(y[keep]), taken(train.x, aside), torch.from_numpy(y[aside]),
+        )  # fmt: skip
     else:
         parts = train.x, torch.from_numpy(y), test.x, torch.from_numpy(y_test)
     return Dataset(

@@ -4,7 +4,7 @@ An example is a pair (input, label) or a dictionary with an input and a label un
 tensors, arrays or pictures, of one shape each (pictures of mixed sizes are brought to one, as in a folder).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,61 +13,107 @@ from PIL import Image
 from torch import Tensor
 
 from augury.core.errors import InputError
-from augury.core.files import Progress, silent
+from augury.core.files import Progress
 from augury.data.arrays import LABEL_COLUMNS, part_of
 from augury.data.dataset import Dataset
-from augury.data.folder import check_wide, common_size, read_header, sizes_note, to_pixels
-from augury.data.layout import as_array, scaled_to
+from augury.data.layout import as_array, scaled_to, to_inputs
+from augury.data.pictures import (
+    check_wide,
+    common_size,
+    pixel_type,
+    read_header,
+    sizes_note,
+    to_pixels,
+    to_type,
+)
+from augury.data.rows import is_large
+from augury.data.stored import spilled
 from augury.data.targets import Options, Part, assemble
 
 INPUT_KEYS = ("image", "img", "pixel_values", "x", "input", "inputs", "audio", "signal", "points")
 """Under which names dictionaries keep the input, in the order in which they are tried."""
 
 
+Form = tuple[bool, tuple[int, int]]
+"""Whether pictures have colour, and their size."""
+
+
 def read_torch_dataset(data: Any, options: Options, test: Any = None) -> Dataset:
-    """Read every example of a map-style data set."""
-    xs, ys, label_key = examples(data, options.progress)
-    headers = [read_header(x) for x in xs if isinstance(x, Image.Image)]
-    colour, held_out = any(h.colour for h in headers), None
-    size = options.size or common_size(headers, options.side) if headers else None
+    """Read every example of a map-style data set, once; too many for memory go to a file that ends with the process.
 
-    def part(xs: list[Any], ys: list[Any], kind: str | None = None) -> tuple[Part, str]:
-        return (
-            _pictures(xs, ys, colour, size) if headers else part_of(_stacked(xs), _labels(ys), options, kind)
-        )
-
-    train, kind = part(xs, ys)
-    if headers:
-        check_wide(headers, train.x)
-    if test is not None:
-        held_out, _ = part(*examples(test, options.progress)[:2], kind)
+    Not example by example during training: an evidence compares widths on the same inputs, and those of a data set with
+    random transforms would change from pass to pass. Too many pictures are read twice, for their sizes first.
+    """
+    train, kind, form = _read(data, options)
+    held_out = None if test is None else _read(test, options, kind, form)[0]
     source = f"{type(data).__module__.split('.')[0]}.{type(data).__name__} of {len(data)}"
-    names = class_names(data, label_key)
+    names = class_names(data, _label_key(data[0]))
     return assemble(train, held_out, options, kind=kind, source=source, class_names=names)
 
 
-def examples(data: Any, progress: Progress = silent) -> tuple[list[Any], list[Any], str]:
-    """Return the inputs and the labels of every example."""
+def _read(
+    data: Any, options: Options, kind: str | None = None, form: Form | None = None
+) -> tuple[Part, str, Form | None]:
     if len(data) == 0:
         raise InputError(f"the data set ({type(data).__name__}) must hold at least one example; it is empty.")
-    xs, ys, label_key = [], [], ""
+    first, _ = example(data, 0)
+    if isinstance(first, Image.Image):
+        return _pictures(data, options, form, is_large((len(data), len(first.getbands()), *first.size)))
+    ys: list[Any] = []
+    arrays = _alike(as_array(x) for x in examples(data, options.progress, ys))
+    large = is_large((len(data), *as_array(first).shape))
+    stacked = spilled(arrays, len(data)) if large else np.stack(list(arrays))
+    return *part_of(stacked, _labels(ys), options, kind), None
+
+
+def _pictures(data: Any, options: Options, form: Form | None, large: bool) -> tuple[Part, str, Form]:
+    ys: list[Any] = []
+    headers, xs = [], []
+    for picture in examples(data, options.progress, ys):
+        headers.append(read_header(picture))
+        xs.extend([] if large else [picture])
+    colour, size = form or (
+        any(h.colour for h in headers),
+        options.size or common_size(headers, options.side),
+    )
+    pixels = (to_pixels(x, colour, size) for x in (examples(data, options.progress, []) if large else xs))
+    if large:
+        dtype = pixel_type(headers)
+        x = to_inputs(spilled((to_type(row, dtype) for row in pixels), len(data)), "image")
+    else:
+        x = torch.from_numpy(np.stack(list(pixels)))
+    if form is None:
+        check_wide(headers, x)
+    scaled = scaled_to(float(x.max()))
+    part = Part(x, as_array(_labels(ys)), layout=sizes_note(headers, size), scaling=scaled)
+    return part, "image", (colour, size)
+
+
+def examples(data: Any, progress: Progress, ys: list[Any]) -> Iterator[Any]:
+    """Give the input of every example, and add its label to a list."""
     for i in range(len(data)):
-        example = data[i]
-        if isinstance(example, Mapping):
-            input_key, label_key = _key(example, INPUT_KEYS, "input"), _key(example, LABEL_COLUMNS, "label")
-            x, y = example[input_key], example[label_key]
-        elif isinstance(example, tuple | list) and len(example) >= 2:
-            x, y = example[0], example[1]
-        else:
-            raise InputError(
-                f"an example must be a pair (input, label) or a dictionary; example {i} is a {type(example).__name__}"
-                f"{f' of {len(example)}' if isinstance(example, tuple | list) else ''}. Whole arrays are passed as "
-                f"(inputs, labels), with test=(inputs, labels)."
-            )
-        xs.append(x)
+        x, y = example(data, i)
         ys.append(y)
+        yield x
         progress("reading examples", i + 1, len(data))
-    return xs, ys, label_key
+
+
+def example(data: Any, i: int) -> tuple[Any, Any]:
+    """Return input and label of an example."""
+    found = data[i]
+    if isinstance(found, Mapping):
+        return found[_key(found, INPUT_KEYS, "input")], found[_label_key(found)]
+    if isinstance(found, tuple | list) and len(found) >= 2:
+        return found[0], found[1]
+    raise InputError(
+        f"an example must be a pair (input, label) or a dictionary; example {i} is a {type(found).__name__}"
+        f"{f' of {len(found)}' if isinstance(found, tuple | list) else ''}. Whole arrays are passed as "
+        f"(inputs, labels), with test=(inputs, labels)."
+    )
+
+
+def _label_key(found: Any) -> str:
+    return _key(found, LABEL_COLUMNS, "label") if isinstance(found, Mapping) else ""
 
 
 def _key(example: Mapping[str, Any], keys: tuple[str, ...], what: str) -> str:
@@ -80,21 +126,16 @@ def _key(example: Mapping[str, Any], keys: tuple[str, ...], what: str) -> str:
     )
 
 
-def _pictures(xs: list[Any], ys: list[Any], colour: bool, size: tuple[int, int] | None) -> tuple[Part, str]:
-    pixels = torch.from_numpy(np.stack([to_pixels(x, colour, size) for x in xs]))
-    note = sizes_note(map(read_header, xs), size)
-    return Part(pixels, as_array(_labels(ys)), layout=note, scaling=scaled_to(float(pixels.max()))), "image"
-
-
-def _stacked(xs: list[Any]) -> np.ndarray:
-    arrays = [as_array(x) for x in xs]
+def _alike(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    first = None
     for i, array in enumerate(arrays):
-        if array.shape != arrays[0].shape:
+        first = array if first is None else first
+        if array.shape != first.shape:
             raise InputError(
-                f"examples must all have one shape; example 0 has {list(arrays[0].shape)}, example {i} has "
+                f"examples must all have one shape; example 0 has {list(first.shape)}, example {i} has "
                 f"{list(array.shape)}. Resize them in the data set's transform."
             )
-    return np.stack(arrays)
+        yield array
 
 
 def _labels(ys: list[Any]) -> Any:

@@ -17,11 +17,12 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.data.arrays import NAMES, open_npz, part_of
+from augury.data.arrays import NAMES, holds_arrays, open_arrays, part_of
 from augury.data.dataset import Dataset, check_finite, check_shape, inputs_in_words
 from augury.data.folder import find_parts, find_table, read_unlabelled, subfolders
 from augury.data.load import checked_size, load
 from augury.data.named import NAMED
+from augury.data.rows import Rows, taken
 from augury.data.targets import Options
 
 ARRAYS = tuple(dict.fromkeys(names[0] for names in NAMES))
@@ -32,7 +33,7 @@ ARRAYS = tuple(dict.fromkeys(names[0] for names in NAMES))
 class Unlabelled:
     """Inputs and where they came from."""
 
-    x: Float[Tensor, "N ..."]
+    x: Float[Tensor | Rows, "N ..."]
     kind: str
     source: str
     skipped: tuple[str, ...] = ()
@@ -54,11 +55,11 @@ def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
     place, how = _place(source), _options(options)
     if isinstance(source, np.ndarray | Tensor):
         return _array(source, how, "arrays")
-    if place is not None and place.suffix == ".npz":
-        arrays = open_npz(place)
+    if place is not None and holds_arrays(place):
+        arrays = open_arrays(place)
         if not any(all(name in arrays for name in names) for names in NAMES):
             return _array(_named(arrays, place), how, f"file {place}")
-    if place is not None and place.is_dir() and not subfolders(place) and find_table(place) is None:
+    elif place is not None and place.is_dir() and not subfolders(place) and find_table(place) is None:
         return _folder(place, how)
     return load(source, **options)
 
@@ -72,10 +73,10 @@ def load_images(
         raise InputError(
             f"a variant can be planted in a named set only; got variant={variant!r}. Leave it out."
         )
-    if place is not None and place.is_dir():
+    if place is not None and holds_arrays(place):
+        images = _array(_named(open_arrays(place), place), how, f"file {place}")
+    elif place is not None and place.is_dir():
         images = _folder(find_parts(place)[0], how)
-    elif place is not None and place.suffix == ".npz":
-        images = _array(_named(open_npz(place), place), how, f"file {place}")
     else:
         found = load_inputs(source, variant=variant, seed=seed, **options)
         x = found.x_train if isinstance(found, Dataset) else found.x
@@ -91,7 +92,7 @@ def load_images(
         return images
     if not 2 <= subset <= N:
         raise InputError(f"subset must be between 2 and {N} (all); got {subset}.")
-    return replace(images, x=images.x[torch.randperm(N, generator=generator(seed))[:subset]])
+    return replace(images, x=taken(images.x, torch.randperm(N, generator=generator(seed))[:subset]))
 
 
 def _place(source: Any) -> Path | None:

@@ -41,6 +41,7 @@ from torch import Tensor
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator, spawn
 from augury.data.dataset import Dataset
+from augury.data.rows import in_memory
 
 Draw = Callable[[Float[Tensor, "N 2"], int], Float[Tensor, "N 3 3"]]
 
@@ -111,8 +112,8 @@ def plant(data: Dataset, name: str, seed: int = 0) -> Dataset:
     planted = {width: value for part in parts for width, value in VARIANTS[part].planted.items()}
     return replace(
         data,
-        x_train=_transformed(data.x_train, parts, rng_train),
-        x_test=_transformed(data.x_test, parts, rng_test),
+        x_train=_transformed(in_memory(data.x_train), parts, rng_train),
+        x_test=_transformed(in_memory(data.x_test), parts, rng_test),
         source=f"{data.source}, {name}",
         planted={**data.planted, **planted},
     )
@@ -178,8 +179,8 @@ def coloured_rotated_tasks(data: Dataset, seed: int = 0) -> dict[str, Dataset]:
             f"coloured-rotated digits are made of grey images [N, 1, H, W] with class labels; "
             f"got {data.kind}s {list(data.input_shape)} for {data.task}. Try mnist5k, mnist or kmnist10k."
         )
-    x_train, angle_train, colour_train = _draw(data.x_train, generator(seed))
-    x_test, angle_test, colour_test = _draw(data.x_test, spawn(generator(seed)))
+    x_train, angle_train, colour_train = _draw(in_memory(data.x_train), generator(seed))
+    x_test, angle_test, colour_test = _draw(in_memory(data.x_test), spawn(generator(seed)))
     labels = {
         "digit": (data.y_train, data.y_test, data.class_names, 90.0),
         "rotation": (angle_train, angle_test, tuple(f"{a} deg" for a in ANGLES), 0.0),

@@ -34,6 +34,7 @@ from torch import Tensor, nn
 
 from augury.core.rng import generator
 from augury.curvature.tape import last_layer, rows_per_pass
+from augury.data.rows import Rows, taken
 from augury.evidence.ascent import Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
 from augury.evidence.laplace import Fit
@@ -49,6 +50,7 @@ VIEWS, FEWEST = (
 CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
 SHALLOW, DEEP, KERNEL = 1000, 400, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
+SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
 STEPS = 10  # natural-gradient steps at one width, at most
 ENOUGH = 0.02  # nats: natural-gradient steps that would gain less are not taken
 
@@ -70,7 +72,7 @@ class Knot:
 class Refit(ABC):
     """A model whose evidence is available at any widths, with its output layer, prior and noise at their best there."""
 
-    def __init__(self, model: OrbitAverage, x: Tensor, y: Tensor, seed: int, most: int | None) -> None:
+    def __init__(self, model: OrbitAverage, x: Tensor | Rows, y: Tensor, seed: int, most: int | None) -> None:
         self.model, self.all_x, self.seed = model, x, seed
         self.x, self.y = x[:most], y[:most]
         self.all_y, self.N = y, len(self.x)  # N: data whose evidence it is
@@ -110,7 +112,7 @@ class ElboRefit(Refit):
     q is the prior. Between widths, whose spans differ, it is passed on as each datum's share of its natural parameters.
     """
 
-    def __init__(self, bound: Elbo, x: Tensor, y: Tensor, seed: int) -> None:
+    def __init__(self, bound: Elbo, x: Tensor | Rows, y: Tensor, seed: int) -> None:
         super().__init__(bound.model, x, y, seed, SHALLOW)
         self.bound, self.delta, self.C = bound, float(bound.posterior.delta), len(bound.posterior.mean)
         self.sites: tuple[Tensor, Tensor] | None = None
@@ -146,7 +148,7 @@ class ElboRefit(Refit):
 class LaplaceRefit(Refit):
     """Refits the last layer, and delta and sigma where only it has a posterior; the layers below are held."""
 
-    def __init__(self, evidence: Evidence, x: Tensor, y: Tensor, seed: int) -> None:
+    def __init__(self, evidence: Evidence, x: Tensor | Rows, y: Tensor, seed: int) -> None:
         self.evidence, self.head = evidence, output_layer(evidence, x[:1])
         own = set() if self.head is None else {id(p) for p in self.head.parameters()}
         alone = all(id(p) in own for block in evidence.laplace.structure.blocks for p in block.parameters)
@@ -200,7 +202,7 @@ class LaplaceRefit(Refit):
         return max(1, rows_per_pass(self.model.net, self.x[:1]) // S)
 
     @torch.no_grad()
-    def _features(self, x: Tensor, S: int) -> Float[Tensor, "H N F"]:
+    def _features(self, x: Tensor | Rows, S: int) -> Float[Tensor, "H N F"]:
         """Return the inputs of the last layer (f_hat without one), averaged over two independent halves of the views.
 
         A single width has no halves: its views are the nodes of a midpoint rule.
@@ -267,8 +269,9 @@ class LaplaceRefit(Refit):
 
     def settle(self) -> None:
         """Refit to all data, with as many views as in evaluation: their noise keeps the weights small."""
+        x, y = taken(self.all_x, slice(SETTLED)), self.all_y[:SETTLED]
         with evaluating(self.model.net, self.evidence.settings.batchnorm):
-            self._refit(self._features(self.all_x, self.model.samples_eval).mean(0), self.all_y, 1.0)
+            self._refit(self._features(x, self.model.samples_eval).mean(0), y, len(y) / len(self.all_y))
 
     def state(self) -> list[Tensor]:
         return [p.detach().clone() for p in self._moved()]
@@ -288,7 +291,7 @@ class NtkRefit(Refit):
 
     held = True
 
-    def __init__(self, evidence: NtkEvidence, x: Tensor, y: Tensor, seed: int) -> None:
+    def __init__(self, evidence: NtkEvidence, x: Tensor | Rows, y: Tensor, seed: int) -> None:
         super().__init__(evidence.model, x, y, seed, KERNEL)
         self.evidence, self.N = evidence, len(x)
 

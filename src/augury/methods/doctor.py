@@ -17,6 +17,7 @@ from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator, spawn
 from augury.data.dataset import Dataset
+from augury.data.rows import Rows, in_memory
 from augury.data.variants import plant as plant_variant
 from augury.methods.forecast import measure, total_seconds
 from augury.methods.learn import learn
@@ -95,8 +96,8 @@ def _default_planting(data: Dataset) -> tuple[str, float]:
 
 
 @torch.no_grad()
-def _moved(x: Tensor, transform: Transform, rng: torch.Generator) -> Tensor:
-    return torch.cat([transform(part, 1, rng)[:, 0] for part in x.split(1000)]) if len(x) else x
+def _moved(x: Tensor | Rows, transform: Transform, rng: torch.Generator) -> Tensor:
+    return torch.cat([transform(part, 1, rng)[:, 0] for part in x.split(1000)]) if len(x) else in_memory(x)
 
 
 def epochs_within(data: Dataset, seconds: float, runs: int, **asked: Any) -> int:

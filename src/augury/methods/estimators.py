@@ -18,6 +18,7 @@ from augury.core.errors import InputError
 from augury.data.arrays import as_array, to_inputs
 from augury.data.dataset import Dataset
 from augury.data.load import load
+from augury.data.rows import in_memory
 from augury.methods.learn import learn
 from augury.records.results import Invariance
 from augury.training.evaluate import outputs_of
@@ -123,7 +124,7 @@ class InvariantEstimator(BaseEstimator):
             raise InputError(
                 f"this {type(self).__name__} must be fitted before it can predict. Call fit(X, y) first."
             )
-        x = to_inputs(self._shaped(as_array(X)), self._kind)
+        x = in_memory(to_inputs(self._shaped(as_array(X)), self._kind))
         if tuple(x.shape[1:]) != self._shape:
             raise InputError(
                 f"inputs must have the shape of the training inputs, {list(self._shape)}; got {list(x.shape[1:])}."

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
 from augury.core.world import World, world_of
 from augury.data.dataset import Dataset
+from augury.data.rows import fingerprint
 from augury.methods.prepare import CUSTOM, Prepared, prepare
 from augury.models.units import in_units
 from augury.records.results import Invariance
@@ -161,13 +161,12 @@ def _compared(learned: Learned, plain: Learned, data: Dataset, folder: Path | No
 
 def _asked(data: Dataset, config: LearnConfig) -> dict[str, Any]:
     """Return what `config.json` holds; a run resumes only with the same."""
-    digest = sha256(data.x_train.contiguous().numpy().tobytes() + data.y_train.contiguous().numpy().tobytes())
     facts = {
         "source": data.source,
         "train": len(data.x_train),
         "test": len(data.x_test),
         "input_shape": list(data.input_shape),
-        "fingerprint": f"sha256:{digest.hexdigest()}",
+        "fingerprint": fingerprint(data.x_train, data.y_train),
         **({"targets": "standardised"} if data.task == "regression" else {}),
     }
     return {**config.to_json(), "data": facts}

@@ -42,6 +42,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from augury.core.units import WidthSpec
+from augury.data.rows import taken
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
@@ -171,8 +172,8 @@ def profiled(
 
 
 def refit_of(evidence: Elbo | AnyEvidence, batches: Batches, rng: torch.Generator) -> Refit:
-    shuffled = list(batches(rng))
-    x, y = torch.cat([x for x, _ in shuffled]), torch.cat([y for _, y in shuffled])
+    order = torch.randperm(batches.N, generator=rng)
+    x, y = taken(batches.x, order).to(batches.device), batches.y[order].to(batches.device)
     seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
     return REFITS[type(evidence)](evidence, x, y, seed)
 

@@ -1,11 +1,14 @@
 """A network on standardised inputs: each channel with mean 0 and variance 1 over the training data.
 
-Transformations act on the inputs as they are, so that a colour that is filled in keeps its meaning.
+Transformations act on the inputs as they are, so that a colour that is filled in keeps its meaning. Images go on with
+their channels last in memory: convolutions and pooling take two thirds of the time.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from augury.data.rows import Rows, chunks
 
 
 class Standardised(nn.Module):
@@ -21,10 +24,16 @@ class Standardised(nn.Module):
         self.register_buffer("input_scale", scale)
 
     @classmethod
-    def by(cls, net: nn.Module, x: Float[Tensor, "N C ..."]) -> "Standardised":
+    def by(cls, net: nn.Module, x: Float[Tensor | Rows, "N C ..."]) -> "Standardised":
         """Return the network with mean and scale of these inputs; a constant channel keeps its scale."""
-        axes = [axis for axis in range(x.ndim) if axis != 1]
-        variance, mean = torch.var_mean(x.double(), axes, correction=0, keepdim=True)
+        axes, n = [axis for axis in range(x.ndim) if axis != 1], 0
+        mean = variance = torch.zeros((), dtype=torch.float64)
+        for part in chunks(x):
+            own_variance, own_mean = torch.var_mean(part.double(), axes, correction=0, keepdim=True)
+            share, n = len(part) / (n + len(part)), n + len(part)
+            between = share * (1 - share) * (own_mean - mean) ** 2
+            variance = (1 - share) * variance + share * own_variance + between
+            mean = (1 - share) * mean + share * own_mean
         return cls(net, mean[0].float(), torch.where(variance[0] > 0, variance[0].sqrt(), 1.0).float())
 
     @classmethod
@@ -34,4 +43,10 @@ class Standardised(nn.Module):
         return cls(net, torch.zeros(shape), torch.ones(shape))
 
     def forward(self, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B K"]:
-        return self.net((x - self.input_mean) / self.input_scale)
+        x = (x - self.input_mean) / self.input_scale
+        return self.net(channels_last(x) if x.ndim == 4 else x)
+
+
+def channels_last(x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
+    """Return the same images with their channels last in memory; of a single channel too, where the strides decide."""
+    return x.movedim(1, -1).flatten(1).unflatten(1, (*x.shape[2:], x.shape[1])).movedim(-1, 1)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from augury.core.rng import Stream, generator, spawn
 from augury.core.world import ALONE, Part, World
+from augury.data.rows import Rows
 
 Parts = Iterator[tuple[Tensor, Tensor, Part | None]]
 
@@ -18,8 +19,8 @@ Parts = Iterator[tuple[Tensor, Tensor, Part | None]]
 class Batches:
     """The training set; a call iterates over it once, in order or shuffled by a generator."""
 
-    x: Float[Tensor, "N ..."]
-    """Inputs."""
+    x: Float[Tensor | Rows, "N ..."]
+    """Inputs, in memory or on disk."""
     y: Shaped[Tensor, "N ..."]
     """Targets."""
     size: int

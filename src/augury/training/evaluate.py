@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from augury.data.rows import Rows
+
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "classification": F.cross_entropy,
     "regression": F.mse_loss,
@@ -18,7 +20,7 @@ SCORES = {"classification": "test_accuracy", "regression": "test_error"}
 
 
 @torch.no_grad()
-def outputs_of(model: nn.Module, x: Float[Tensor, "M ..."], chunk: int = 1000) -> Float[Tensor, "M D"]:
+def outputs_of(model: nn.Module, x: Float[Tensor | Rows, "M ..."], chunk: int = 1000) -> Float[Tensor, "M D"]:
     """Return the outputs of a model in evaluation mode; its mode is restored."""
     was_training = model.training
     model.eval()

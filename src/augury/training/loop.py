@@ -24,6 +24,7 @@ from torch import Tensor
 from augury.config.learn import LearnConfig
 from augury.core.errors import RunError
 from augury.data.dataset import Dataset
+from augury.data.rows import taken
 from augury.models.batchnorm import hold_frozen
 from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.checkpoint import (
@@ -235,12 +236,12 @@ def _to_units(row: dict[str, Any], data: Dataset) -> None:
 def _scores(learner: Learner, data: Dataset, most: int = 0) -> tuple[dict[str, float], Tensor | None]:
     """Score test inputs at equal distances, since many sets are sorted by class; 0 scores all."""
     step = max(1, -(-len(data.x_test) // most) if most else 1)
-    x, y = data.x_test[::step], data.y_test[::step]
+    x, y = taken(data.x_test, slice(None, None, step)), data.y_test[::step]
     if not len(x):
         return {}, None
     world = learner.world
     part = world.part(len(x))
-    own = x if part is None else x[part.rows]
+    own = x if part is None else taken(x, part.rows)
     outputs = world.gather(outputs_of(learner.model, own), part)
     if data.target_scale:
         outputs, y = data.to_units(outputs), data.to_units(y)

@@ -22,6 +22,7 @@ from augury.config.hyper import AdaptConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
+from augury.data.rows import in_memory
 from augury.evidence.head import Head, fit_head
 from augury.methods.hyper.descriptor_search import (
     FINE,
@@ -199,7 +200,7 @@ def _sample(data: Dataset, config: AdaptConfig, most: int) -> tuple[Tensor, Tens
         keep = torch.randperm(len(x), generator=generator(config.seed))[:most]
         if data.task == "regression" or len(torch.unique(y[keep])) > 1:
             x, y = x[keep], y[keep]
-    return x.to(config.device), y.to(config.device)
+    return in_memory(x).to(config.device), y.to(config.device)
 
 
 def _named(net: HyperExtractor, i: Tensor) -> dict[str, float]:

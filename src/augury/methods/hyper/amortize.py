@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from augury.core.rng import generator, spawn
 from augury.core.world import world_of
 from augury.data.dataset import Dataset
 from augury.data.load import load
+from augury.data.rows import Rows, fingerprint
 from augury.data.unlabelled import Unlabelled, load_images
 from augury.data.variants import DESCRIPTORS, coloured_rotated_tasks
 from augury.methods.hyper.groups import Group, parse_groups
@@ -184,18 +184,17 @@ def _multitask(
     return learner, parsed, _carried(pile.x, pile.y, pile.source)
 
 
-def _carried(x: Tensor, y: Tensor, source: str) -> Dataset:
+def _carried(x: Tensor | Rows, y: Tensor, source: str) -> Dataset:
     """Return the images as the training loop takes them; there is no test set."""
     return Dataset(x, y, x[:0], y[:0], task="regression", source=source)
 
 
 def _asked(data: Dataset, groups: Sequence[Group], learner: Pretrainer) -> dict[str, Any]:
-    digest = sha256(data.x_train.contiguous().numpy().tobytes() + data.y_train.contiguous().numpy().tobytes())
     facts = {
         "source": data.source,
         "train": len(data.x_train),
         "input_shape": list(data.input_shape),
-        "fingerprint": f"sha256:{digest.hexdigest()}",
+        "fingerprint": fingerprint(data.x_train, data.y_train),
     }
     return {
         "groups": {group.name: str(group) for group in groups},

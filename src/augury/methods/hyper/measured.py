@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
+from augury.data.rows import Rows
 from augury.methods.hyper.groups import Group
 from augury.methods.hyper.views import Views
 from augury.models.hypernetwork import HyperExtractor
@@ -76,7 +77,7 @@ def measure(
 
 def summarise(
     extractor: HyperExtractor,
-    x: Float[Tensor, "n C H W"],
+    x: Float[Tensor | Rows, "n C H W"],
     groups: Sequence[Group],
     rng: torch.Generator,
     most: int = 500,

@@ -34,6 +34,7 @@ from augury.config.hyper import AmortizeConfig
 from augury.core.errors import InputError
 from augury.core.world import World
 from augury.data.dataset import Dataset
+from augury.data.rows import Rows, in_memory
 from augury.methods.hyper.views import Views
 from augury.models.hypernetwork import HyperExtractor
 from augury.models.layers import seeded
@@ -138,7 +139,7 @@ UNKNOWN = -1
 class Tasks:
     """Several classification tasks on one set of images."""
 
-    x: Float[Tensor, "N C H W"]
+    x: Float[Tensor | Rows, "N C H W"]
     """The images."""
     y: Float[Tensor, "N T"]
     """Class of each image in each task, or `UNKNOWN`; as floats, which the training loop carries."""
@@ -165,7 +166,7 @@ def gather(tasks: Mapping[str, Dataset]) -> Tasks:
         place = next(k for k, pile in enumerate(piles) if pile is data.x_train)
         start = sum(len(pile) for pile in piles[:place])
         y[start : start + len(data.x_train), t] = data.y_train.float()
-    x = piles[0] if len(piles) == 1 else torch.cat(piles)
+    x = piles[0] if len(piles) == 1 else torch.cat([in_memory(pile) for pile in piles])
     return Tasks(x, y, tuple(data.n_outputs for data in sets), sets[0].source)
 
 

@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
+from augury.data.rows import Rows
 from augury.evidence.head import Head, standard
 from augury.evidence.head_softmax import Basis, Softmax, basis, normalised, problem
 
@@ -31,7 +32,7 @@ CHUNK = 500
 
 
 @torch.no_grad()
-def passed(net: nn.Module, x: Float[Tensor, "N ..."], chunk: int = CHUNK) -> Float[Tensor, "N d"]:
+def passed(net: nn.Module, x: Float[Tensor | Rows, "N ..."], chunk: int = CHUNK) -> Float[Tensor, "N d"]:
     """Return the outputs of a network, chunk by chunk."""
     device = next((p.device for p in net.parameters()), x.device)
     return torch.cat([net(part.to(device)) for part in x.split(chunk)])
