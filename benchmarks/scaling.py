@@ -20,6 +20,9 @@ from typing import Any
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "scaling.json"
 BATCH, SAMPLE, STEPS, CLIMBS = 100, 300, 12, 4
+LAYERS, REUSE, FLOPS, BANDWIDTH, LATENCY = 10, 20, 1e11, 1.25e9, 5e-5
+"""The model's network; uses of a weight per input; one core's operations per second, as measured with the MLP and the
+CNN; a network of 10 Gbit/s and 50 microseconds a message, which are assumed."""
 KINDS = (("one", 1, 1, 1), ("two threads", 1, 2, 1), ("strong", 2, 1, 1), ("weak", 2, 1, 2))
 """Name, processes, threads of each, and how many times the work."""
 NETS = {"mlp": (1, 28, 28), "cnn": (1, 28, 28)}
@@ -86,12 +89,42 @@ def run(net: str, processes: int, threads: int, times: int) -> dict[str, Any]:
     return found
 
 
+def predicted(W: float, P: int, N: float, per_worker: int = 100) -> dict[str, float]:
+    """Return the cost model of docs/scale.md for a network of ten layers of equal width, W weights in all."""
+    d, n = (W / LAYERS) ** 0.5, SAMPLE
+    factors = 2 * LAYERS * d * min(n, d)  # numbers in the rows, or in the matrices, of all factors
+    view = 6 * W * REUSE / FLOPS
+    wire = 2 * 4 * W * (P - 1) / P / BANDWIDTH + 2 * (P - 1) * LATENCY if P > 1 else 0.0
+    step = per_worker * view + wire
+    decompose = 25 * min(n, d) ** 3 * -(-2 * LAYERS // min(P, 2 * LAYERS)) / FLOPS
+    return {
+        "step": step, "waiting": wire / step, "epoch": N / (per_worker * P) * step,
+        "climb": n * 4 * 3 * view / min(P, n) + decompose + (8 * factors / BANDWIDTH if P > 1 else 0.0),
+        "climb_bytes": 4 * factors * (1 / P + 1) if P > 1 else 0.0, "memory": 16 * W + 5 * 4 * 2 * LAYERS * d * d + 5e8,
+    }  # fmt: skip
+
+
+def predict() -> None:
+    for W in (1e5, 1e6, 1e7, 1e8):
+        for P in (1, 10, 100, 1000):
+            epochs = [predicted(W, P, N)["epoch"] for N in (1e4, 1e6, 1e9)]
+            found = predicted(W, P, 1.0)
+            print(
+                f"| {W:.0e} | {P} | {1e3 * found['step']:.3g} | {100 * found['waiting']:.0f} % | "
+                f"{' | '.join(f'{e:.2g}' for e in epochs)} | {found['climb']:.2g} | {found['climb_bytes'] / 1e6:.3g} | "
+                f"{found['memory'] / 1e9:.2g} |"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--one", nargs=4)
+    parser.add_argument("--predict", action="store_true")
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--kinds", default=",".join(kind for kind, *_ in KINDS))
     given = parser.parse_args()
+    if given.predict:
+        return predict()
     if given.one:
         net, *numbers = given.one
         processes, batch, sample = map(int, numbers)

@@ -37,7 +37,10 @@ def answers(tmp_path_factory):
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_give_the_answer_of_one(name, answers):
     one, *two = CASES[name](None), *(found[name] for found in answers)
-    exact, rough = {"rtol": 1e-6, "atol": 1e-9}, {"rtol": 1e-2 if name == "last_layer" else 1e-3, "atol": 1e-4}
+    exact, rough = (
+        {"rtol": 1e-6, "atol": 1e-9},
+        {"rtol": 1e-2 if name == "last_layer" else 1e-3, "atol": 1e-4},
+    )
     tolerance = exact if name.startswith(("climb", "contrastive", "own loop")) else rough  # float64, float32
     for found in two:
         assert found.keys() == one.keys()

@@ -192,7 +192,7 @@ class MultiTask(Pretrainer):
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
         """Return the mean loss of the tasks."""
         f = self.features(x, range(len(self.descriptors)), rng)
-        outputs = [self.whole(head(f[t]), rng, 1) for t, head in enumerate(self.heads)]  # type: ignore[arg-type]
+        outputs = [self.whole(self.heads[t](f[t]), rng, 1) for t in range(len(f))]  # type: ignore[index]
         f, y = self.whole(f, rng, 2), self.whole(y, rng)
         losses = [self._task(t, f[t], outputs[t], y[:, t].long()) for t in range(len(self.descriptors))]
         return torch.stack(losses).mean()
