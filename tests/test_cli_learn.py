@@ -56,13 +56,6 @@ def test_options_that_may_surprise_are_remarked(npz, augury):
     assert "intervals of the widths" in err and "test set" in err  # a line for each stage
 
 
-def test_several_processes_are_refused(npz, augury, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    for command in (["learn", npz], ["amortize", npz, "-g", "flip"]):
-        code, out, err = augury(*command, "--json")
-        assert code == 2 and out == "" and "data parallel training is not supported" in err
-
-
 def test_no_baseline_and_widths_of_ones_own(npz, augury, tmp_path):
     _, out, _ = augury("learn", npz, *QUICK, "--run", "a", "--no-baseline", "--json")
     assert json.loads(out)["baseline"] is None and not (tmp_path / "a" / "baseline").exists()

@@ -20,6 +20,7 @@ from augury.auditing.worst import Case, Examined, WorstCases
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
+from augury.core.world import World, world_of
 from augury.models.orbit import OrbitAverage
 from augury.records.results import Audit, Point, Scores
 from augury.transforms.base import Transform
@@ -40,6 +41,7 @@ def audit(
     architecture: str | None = None,
     trust: bool = False,
     step: Step = lambda what, done, total: None,
+    fabric: Any = None,
     **settings: Any,
 ) -> Audit:
     """Test whether a model's invariance is genuine.
@@ -66,6 +68,8 @@ def audit(
         Load files that can run arbitrary code (.pt2, .pt, .pth, TorchScript). Default: they are refused.
     step
         Called with the progress of the audit.
+    fabric
+        A launched `lightning_fabric.Fabric`, whose processes share the inputs.
     settings
         Any field of `AuditConfig`: images=1000, saliency="integrated_gradients", ...
 
@@ -75,7 +79,7 @@ def audit(
         The verdict and its figures: plain data.
     """
     given: dict[str, Any] = {"widths": widths, "drift": drift, "kind": kind, "architecture": architecture}
-    return examine(model, data, transforms, trust=trust, step=step, **given, **settings).audit
+    return examine(model, data, transforms, trust=trust, step=step, fabric=fabric, **given, **settings).audit
 
 
 def examine(
@@ -89,6 +93,7 @@ def examine(
     architecture: str | None = None,
     trust: bool = False,
     step: Step = lambda what, done, total: None,
+    fabric: Any = None,
     **settings: Any,
 ) -> Examined:
     """Do the same, and keep the worst inputs with their views and saliency maps."""
@@ -107,7 +112,7 @@ def examine(
     orbit = orbit_of(_transform(transforms, widths, model, inputs), inputs.x.shape[1:], config.levels)
     checked = Model(model, inputs.n_outputs)
     with checked.evaluating():
-        auditor = _auditor(checked, orbit, inputs, config, step)
+        auditor = _auditor(checked, orbit, inputs, config, step, world_of(fabric))
         found, cases = _find(auditor, inputs, others, config)
     return Examined(
         replace(found, model=name, data=inputs.source, seconds=time.perf_counter() - began), cases
@@ -135,12 +140,14 @@ def _transform(
     return given
 
 
-def _auditor(model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Step) -> Auditor:
+def _auditor(
+    model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Step, world: World
+) -> Auditor:
     few = inputs.x[:2]
     with torch.no_grad():
         C = model(few).shape[1]
     saliency = config.saliency if config.saliency in GRADIENT_FREE or model.has_gradients(few) else None
-    return Auditor(model, orbit, C, saliency, config.batch, config.seed, step)
+    return Auditor(model, orbit, C, saliency, config.batch, config.seed, step, world)
 
 
 def _find(
@@ -235,8 +242,10 @@ def _sigma(auditor: Auditor, inputs: Inputs) -> float | None:
     total = 0.0
     try:
         for done, x in enumerate(inputs.x.split(100)):
-            total += float(jacobian_sigmas(auditor.model, x, iterations=100, tolerance=1e-3).sum())
+            part = auditor.world.part(len(x))
+            x, share = (x, 1.0) if part is None else (x[part.rows], float(part.weight > 0))
+            total += share * float(jacobian_sigmas(auditor.model, x, iterations=100, tolerance=1e-3).sum())
             auditor.step("spectrum", min(100 * (done + 1), len(inputs.x)), len(inputs.x))
     except (RuntimeError, NotImplementedError):  # autograd has no second derivative of some operation
         return None
-    return total / len(inputs.x)
+    return auditor.world.sums([total])[0] / len(inputs.x)

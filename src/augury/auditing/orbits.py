@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
+from augury.core.rng import rows
 from augury.core.units import WidthSpec
 from augury.transforms.base import Transform
 from augury.transforms.compose import Compose
@@ -64,7 +65,11 @@ def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> "ViewTran
     if isinstance(part, FiniteGroup):
         elements = torch.randint(part.order, (len(t),), generator=rng, device=rng.device)
         return Elements(part, tuple(elements.tolist()))
-    u = torch.rand(B, len(t) // 2, part.noise_dim, generator=rng, device=rng.device) * 2 - 1
+    u = (
+        rows(lambda B: torch.rand(B, len(t) // 2, part.noise_dim, generator=rng, device=rng.device), B, rng)
+        * 2
+        - 1
+    )
     u = u / u.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(u.dtype).tiny)
     return Noise(part, torch.stack([u, -u], dim=2).flatten(1, 2) * t.to(u)[:, None])
 

@@ -19,6 +19,7 @@ from augury.auditing.model_source import Model
 from augury.auditing.orbits import Orbit
 from augury.auditing.worst import WorstCases
 from augury.core.rng import generator
+from augury.core.world import ALONE, World
 from augury.records.results import Measure, Scores
 
 LI, DI, AGREEMENT, SI = range(4)  # index of each measure in the moments
@@ -42,6 +43,7 @@ class Auditor:
     batch: int  # views in one forward pass
     seed: int  # seed of the directions of the views
     step: Step
+    world: World = ALONE  # the processes that share the inputs
 
     def measure(
         self, what: str, inputs: Inputs, gallery: WorstCases | None = None, round_trip: bool = False
@@ -52,18 +54,25 @@ class Auditor:
         statistics = SetStatistics(self.orbit, groups, probabilities=not inputs.regression)
         rng, done = generator(self.seed), 0
         for x in inputs.x.split(max(1, self.batch // (self.orbit.S + 1))):
+            rng.part = part = self.world.part(len(x))
+            first, whole = done + (part.start if part else 0), len(x)
+            x = x[part.rows] if part else x
             drawn = self.orbit.draw(len(x), rng)
             to_views = drawn.round_trip if round_trip else drawn.apply
             seen = compare(self.model, x, to_views, self.orbit.S, self.saliency)
             if inputs.y is not None:
-                group = inputs.y[done : done + len(x)]
+                group = inputs.y[first : first + len(x)]
             else:
                 group = torch.zeros(len(x), dtype=torch.int64) if inputs.regression else seen.f.argmax(-1)
-            statistics.add(seen, group.to(seen.f.device), labelled)
-            if gallery is not None:
-                gallery.add(seen, x, done)
-            done += len(x)
+            if part is None or part.weight:
+                statistics.add(seen, group.to(seen.f.device), labelled)
+                if gallery is not None:
+                    gallery.add(seen, x, first)
+            done += whole
             self.step(what, done, len(inputs.x))
+        statistics.over(self.world, self.C)
+        if gallery is not None:
+            gallery.over(self.world)
         return statistics
 
 
@@ -93,6 +102,18 @@ class SetStatistics:
             self.shift = seen.f.mean(0)  # far from 0, squares would lose the spread to rounding
             self.logits = Moments(1, seen.f.shape[1])
         self.logits.add(seen.f - self.shift, everything)
+
+    def over(self, world: World, C: int) -> None:
+        """Add up over all processes, the moments of C logits about the shift of the first process."""
+        if world.size == 1:
+            return
+        if self.logits is None:
+            self.shift, self.logits = torch.zeros(C), Moments(1, C)
+        own = self.shift.cpu().double()
+        world.same_([shift := own.clone()])
+        self.logits.move(own - shift)
+        self.shift = shift
+        world.sum_(t for m in (self.by_class, self.right, self.logits) for t in (m.n, m.sums, m.squares))
 
     @property
     def images(self) -> int:
@@ -144,6 +165,12 @@ class Moments:
         self.n.index_add_(0, group, torch.ones(len(group), dtype=torch.float64))
         self.sums.index_add_(0, group, values)
         self.squares.index_add_(0, group, values.square())
+
+    def move(self, by: Tensor) -> None:
+        """Change the moments to those of the same vectors plus a constant."""
+        n = self.n.view(-1, *[1] * by.ndim)
+        self.squares += 2 * self.sums * by + n * by.square()
+        self.sums += n * by
 
     def mean(self, group: int | None = None) -> Tensor:
         n, sums, _ = self._of(group)

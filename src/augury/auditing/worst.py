@@ -23,6 +23,7 @@ from augury.auditing.measures import Comparison
 from augury.auditing.orbits import Orbit
 from augury.core.errors import InputError
 from augury.core.files import write_text, written_whole
+from augury.core.world import World
 from augury.records.exhibits import VIEWS, WORST, Gallery
 from augury.records.results import Audit, Worst
 from augury.training.frames import Painter
@@ -94,6 +95,11 @@ class WorstCases:
                 )
             )
         self.cases = sorted(self.cases, key=lambda case: -case.LI)[: self.k]
+
+    def over(self, world: World) -> None:
+        """Keep the worst of all processes."""
+        found = [case for cases in world.objects(self.cases) for case in cases]
+        self.cases = sorted(found, key=lambda case: -case.LI)[: self.k]
 
     def records(self, inputs: Inputs, orbit: Orbit) -> tuple[Worst, ...]:
         """Return the cases as plain data."""

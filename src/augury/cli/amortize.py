@@ -17,7 +17,7 @@ from augury.cli.console import (
     say,
     table,
 )
-from augury.cli.environment import check_one_process
+from augury.cli.processes import is_first, launched
 from augury.cli.settings import pairs, settings_of
 from augury.config.hyper import METHODS, AmortizeConfig
 from augury.core.errors import InputError, choose
@@ -87,6 +87,7 @@ def amortize(
     batch: Annotated[int | None, o.batch(AmortizeConfig.batch)] = None,
     seed: o.Seed = None,
     device: o.Device = None,
+    devices: o.Devices = None,
     set_: o.Set = None,
     run: o.Run = None,
     overwrite: o.Overwrite = False,
@@ -98,7 +99,7 @@ def amortize(
     reading = o.given(locals(), o.READING)
     settings = o.given(locals(), ("encoder", "epochs", "batch", "device", "seed"))
     settings |= pairs(set_, "setting", "rate=0.001", settings_of(AmortizeConfig))
-    check_one_process()
+    first = is_first()
     if encoder is not None:
         choose("encoder", encoder, ENCODERS)
     AmortizeConfig.for_method(method, **settings)
@@ -108,18 +109,23 @@ def amortize(
         parse_groups(groups)
     if run is None and resume:
         raise InputError("--resume must know which run to continue. Name its folder: --run runs/NAME.")
-    folder = run or new_folder(f"{Path(data).stem or 'data'}-extractor")
-    check_run(folder, overwrite=overwrite, resume=resume)
+    folder = Path()
+    if first:
+        folder = run or new_folder(f"{Path(data).stem or 'data'}-extractor")
+        check_run(folder, overwrite=overwrite, resume=resume)
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         from augury.data.load import load
         from augury.data.unlabelled import load_images
         from augury.methods.hyper.amortize import amortize
 
+        fabric = launched(devices, AmortizeConfig.for_method(method, **settings).device)
         images = read_data(load if method == "multitask" else load_images, data, quiet, **reading)
         saved = amortize(
             images, groups, method, out=folder, overwrite=overwrite, resume=resume, callbacks=live_bar(quiet),
-            **settings
+            fabric=fabric, **settings
         ).saved  # fmt: skip
+    if not first:
+        return
     report = leave_report(folder)
     if json:
         facts = {"encoder": saved.network, "features": saved.n_outputs, **vars(saved.pretraining)}

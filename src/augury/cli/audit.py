@@ -21,6 +21,7 @@ from augury.cli.console import (
     step_bar,
     table,
 )
+from augury.cli.processes import is_first, launched
 from augury.cli.settings import pairs, widths
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError, choose
@@ -140,6 +141,7 @@ def audit(
     levels: Levels = None,
     saliency: Saliency = None,
     seed: o.Seed = None,
+    devices: o.Devices = None,
     fail_above: FailAbove = None,
     fail_below: FailBelow = None,
     pictures: Pictures = None,
@@ -159,19 +161,23 @@ def audit(
     limits = dict.fromkeys(FIGURES, float)
     above, below = (pairs(texts, "a limit", "LI=0.5", limits) for texts in (fail_above, fail_below))
     how_far = widths(width, quiet)
-    folder = _folder(run, model, group, overwrite)
+    first = is_first()
+    folder = _folder(run, model, group, overwrite) if first else Path()
     with interruptible():
         from augury.auditing.audit import examine
         from augury.auditing.worst import leave_audit, save_worst
         from augury.data.unlabelled import load_inputs
 
+        fabric = launched(devices, "cpu")
         found, *others = (read_data(load_inputs, place, quiet, **reading) for place in (data, *(drift or ())))
         stems = [Path(source).stem for source in drift or ()]
         names = [s if stems.count(s) == 1 else source for s, source in zip(stems, drift or (), strict=True)]
         named = dict(zip(names, others, strict=True))
         with step_bar(quiet) as step:
-            settings |= {"architecture": architecture, "trust": trust, "step": step}
+            settings |= {"architecture": architecture, "trust": trust, "step": step, "fabric": fabric}
             seen = examine(model, found, group, widths=how_far, drift=named, **settings)
+        if not first:
+            return
         if pictures is not None:
             save_worst(pictures, seen.cases)
         leave_audit(folder, seen)

@@ -7,7 +7,6 @@ from typing import Any
 
 from augury import __version__
 from augury.cli.console import gigabytes
-from augury.core.errors import InputError
 from augury.data.named import cache_dir, data_dirs, listing
 
 PACKAGES = ("torch", "numpy", "safetensors", "typer")
@@ -50,16 +49,6 @@ def environment() -> dict[str, Any]:
         "cache": str(cache_dir()),
         "data_sets": {line.name: line.found for line in listing()},
     }
-
-
-def check_one_process() -> None:
-    """Raise under torchrun: its processes would all train the same run in the same folder."""
-    processes = os.environ.get("WORLD_SIZE", "1")
-    if processes not in ("", "0", "1"):
-        raise InputError(
-            f"augury trains in one process; data parallel training is not supported. WORLD_SIZE is {processes}: "
-            f"start the command without torchrun, or unset WORLD_SIZE."
-        )
 
 
 def found(package: str) -> str | None:

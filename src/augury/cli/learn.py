@@ -25,7 +25,7 @@ from augury.cli.console import (
     table,
     widths_table,
 )
-from augury.cli.environment import check_one_process
+from augury.cli.processes import is_first, launched
 from augury.cli.settings import LearnRequest, merge, pairs, settings_of, widths
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
@@ -57,6 +57,7 @@ augury learn my_photos/ --dry-run                 how much memory, how long
 augury learn --config run.toml --epochs 50        a settings file; flags win
 augury learn mnist5k --print-config > run.toml    and back into one
 augury learn mnist5k --json > result.json         for a script
+augury learn my_photos/ --devices 8               eight processes, the answer of one
 """
 
 Generators = Annotated[
@@ -155,6 +156,7 @@ def learn(
     seed: o.Seed = None,
     seeds: Seeds = 1,
     device: o.Device = None,
+    devices: o.Devices = None,
     set_: o.Set = None,
     run: o.Run = None,
     overwrite: o.Overwrite = False,
@@ -181,6 +183,7 @@ def learn(
             "epochs",
             "batch",
             "device",
+            "devices",
             "baseline",
         ),
     )
@@ -196,16 +199,17 @@ def learn(
     if seeds < 1:
         raise InputError(f"--seeds must be at least 1; got {seeds}.")
     request = merge(flags, config)
-    check_one_process()
+    first = is_first()
     if print_config:
         print(request.as_toml(), end="")
         return
-    folder = _folder(request, overwrite=overwrite, resume=resume, several=seeds > 1)
+    folder = _folder(request, overwrite=overwrite, resume=resume, several=seeds > 1) if first else Path()
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         if dry_run:
             _forecast(request, folder, as_json=json, quiet=quiet)
         else:
-            again = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline}
+            fabric = launched(request.values.get("devices"), request.config.device)
+            again = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline, "fabric": fabric}
             train = partial(_learn_seeds, seeds=seeds) if seeds > 1 else _learn
             train(request, folder, again, as_json=json, quiet=quiet)
 
@@ -239,9 +243,11 @@ def _learn(request: LearnRequest, folder: Path, again: dict[str, Any], *, as_jso
     from augury.training.progress import TensorBoard
 
     board = request.folder("tensorboard")
-    callbacks = [*live_bar(quiet), *([] if board is None else [TensorBoard(board)])]
+    callbacks = [*live_bar(quiet), *([TensorBoard(board)] if board is not None and is_first() else [])]
     data, settings = _read(request, quiet)
     learned = learn(data, method=request.method, run=folder, callbacks=callbacks, **again, **settings)
+    if not is_first():
+        return
     report = leave_report(folder)
     found, plain = learned.invariance, learned.baseline and learned.baseline.invariance
     if as_json:

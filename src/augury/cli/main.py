@@ -7,7 +7,7 @@ import typer
 
 from augury import __version__
 from augury.cli import adapt, amortize, audit, bench, compare, data, doctor, export, learn, report, reproduce
-from augury.cli.console import say_error
+from augury.cli.console import err, say_error
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -63,5 +63,8 @@ def main() -> None:
     try:
         app(prog_name="augury")
     except AuguryError as error:
+        err.quiet = (
+            err.quiet and type(error).__name__ != "Gone"
+        )  # of several processes the first may be the dead one
         say_error(error)
         sys.exit(2)

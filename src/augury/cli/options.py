@@ -132,6 +132,15 @@ Seed = Annotated[int | None, option("--seed", "Seed of everything random. Defaul
 Device = Annotated[
     str | None, option("--device", "cpu, cuda, mps, as torch names them. Default: cpu.", METHOD)
 ]
+Devices = Annotated[
+    int | None,
+    option(
+        "--devices",
+        "Processes on this machine that share every batch; the answer is that of one. torchrun starts them on several "
+        "machines. Default: 1.",
+        METHOD,
+    ),
+]
 Set = Annotated[
     list[str] | None, option("--set", "Any other setting, such as rate=0.001; may be repeated.", METHOD)
 ]

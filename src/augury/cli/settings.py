@@ -42,7 +42,7 @@ SETTINGS = settings_of(LearnConfig) | {
     "method": str, "model": str, "generators": WORDS, "widths": NUMBERS, "slight": NUMBERS,
 }  # fmt: skip
 KINDS: dict[str, Any] = {
-    **dict.fromkeys(READING, str), "subset": int, "size": int, "test_fraction": float, "skip_bad": bool,
+    **dict.fromkeys(READING, str), "subset": int, "size": int, "test_fraction": float, "skip_bad": bool, "devices": int,
     **SETTINGS, "data": str, "policy": str, "run": str, "baseline": bool, "tensorboard": str,
 }  # fmt: skip
 """Everything that a settings file may hold, with its type."""

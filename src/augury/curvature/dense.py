@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
+from augury.core.world import ALONE, World
 from augury.curvature.layers import jacobian, trainable
 from augury.curvature.structure import Block, Deltas, Scalar, Statistics, Structure
 from augury.curvature.tape import Gradients, Tape
@@ -42,7 +43,7 @@ class Diag(_PerParameter):
         jacobians = self.jacobians(tape, grads)
         return {b.name: J.square().sum(0) for b, J in zip(self.blocks, jacobians, strict=True)}
 
-    def decompose(self, totals: Statistics, vectors: bool = True) -> list[Tensor]:
+    def decompose(self, totals: Statistics, vectors: bool = True, world: World = ALONE) -> list[Tensor]:
         return [totals[block.name] for block in self.blocks]
 
     def logdet(self, spectrum: list[Tensor], delta: Deltas, scale: Scalar) -> Scalar:
@@ -71,7 +72,7 @@ class Full(_PerParameter):
         J = torch.cat(self.jacobians(tape, grads), dim=1)
         return {"H": J.mT @ J}
 
-    def decompose(self, totals: Statistics, vectors: bool = True) -> Tensor:
+    def decompose(self, totals: Statistics, vectors: bool = True, world: World = ALONE) -> Tensor:
         return totals["H"]  # a Cholesky factor per prior precision serves better than its eigenvalues
 
     def _posterior_precision(self, H: Tensor, delta: Tensor, scale: Tensor) -> Tensor:

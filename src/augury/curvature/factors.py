@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from augury.core.errors import RunError
+from augury.core.world import World
 
 STRIPS = 4
 """A Gram matrix is symmetric: computed in four strips from the diagonal on, it takes five eighths of the products."""
@@ -136,11 +137,50 @@ class OuterSum:
 
     def factor(self, vectors: bool = True) -> Factor:
         """Return the matrix in its eigenbasis, or its eigenvalues alone, which take a third of the time."""
-        if self.summed is None:
-            rows = torch.cat(self.parts, dim=1)
-            if rows.shape[1] < rows.shape[2]:
-                return Factor.of_rows(rows, vectors)
+        if self.summed is None and self.shape[1] < self.shape[2]:
+            return Factor.of_rows(torch.cat(self.parts, dim=1), vectors)
         return Factor.of(self.matrix(), vectors)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Groups, rows of the smaller matrix, and dimensions."""
+        groups, _, d = self.parts[0].shape if self.summed is None else self.summed.shape
+        return groups, d if self.summed is not None else min(d, sum(p.shape[1] for p in self.parts)), d
+
+    def over(self, world: World) -> "OuterSum":
+        """Return the sum over all processes: their rows while these are few, else the sum of their matrices."""
+        _, m, d = self.shape
+        rows, n = world.sums([m, self.n])
+        if rows < d:
+            return OuterSum((world.gather(torch.cat(self.parts, dim=1), dim=1),), None, n)
+        matrix = self.matrix().clone()
+        world.sum_([matrix])
+        return OuterSum((), matrix, n)
+
+
+def decomposed(sums: dict[str, OuterSum], vectors: bool, world: World) -> dict[str, Factor]:
+    """Decompose every matrix on one process, the largest first on the one with least to do, and tell all others."""
+    if world.size == 1:
+        return {key: total.factor(vectors) for key, total in sums.items()}
+    work, owner = [0.0] * world.size, {}
+    for key in sorted(sums, key=lambda key: -sums[key].shape[1]):
+        owner[key] = work.index(min(work))
+        work[owner[key]] += sums[key].shape[0] * sums[key].shape[1] ** 3
+    found = {
+        key: sums[key].factor(vectors) if owner[key] == world.rank else _blank(sums[key], vectors)
+        for key in sums
+    }
+    for process in range(world.size):
+        ours = [found[key] for key in sums if owner[key] == process]
+        world.same_([t for f in ours for t in (f.values, f.vectors) if t is not None], process)
+    return found
+
+
+def _blank(total: OuterSum, vectors: bool) -> Factor:
+    groups, r, d = total.shape
+    like = total.parts[0] if total.summed is None else total.summed
+    values = like.new_zeros(groups, d, dtype=torch.float64)
+    return Factor(values, like.new_zeros(groups, d, r) if vectors else None)
 
 
 class _Quadratic(torch.autograd.Function):

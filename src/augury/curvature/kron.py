@@ -18,7 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.curvature.factors import KronBlock, OuterSum
+from augury.core.world import ALONE, World
+from augury.curvature.factors import KronBlock, OuterSum, decomposed
 from augury.curvature.layers import is_kronecker, jacobian, shared_gradients, shared_inputs, trainable
 from augury.curvature.structure import Block, Deltas, Scalar, Statistics, Structure
 from augury.curvature.tape import Gradients, Tape
@@ -64,9 +65,9 @@ class Kron(Structure):
                 out[f"{name}.{parameter}/G"] = OuterSum.of(J[None])
         return out
 
-    def decompose(self, totals: Statistics, vectors: bool = True) -> list[KronBlock]:
-        """Return the factors of every block in their eigenbases: one eigh per factor."""
-        factors = {key: total.factor(vectors) for key, total in totals.items()}
+    def decompose(self, totals: Statistics, vectors: bool = True, world: World = ALONE) -> list[KronBlock]:
+        """Return the factors of every block in their eigenbases: one eigh per factor, each on one process."""
+        factors = decomposed(totals, vectors, world)
         blocks = []
         for block in self.blocks:
             layer = self.layers[block.layer]

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
+from augury.core.world import ALONE, World
 from augury.curvature.factors import OuterSum
 from augury.curvature.layers import POSITIONS
 from augury.curvature.tape import Gradients, Tape
@@ -64,7 +65,7 @@ class Structure(ABC):
         """Return the statistics of one column of the output curvature; they add up over columns."""
 
     @abstractmethod
-    def decompose(self, totals: Statistics, vectors: bool = True) -> Any:
+    def decompose(self, totals: Statistics, vectors: bool = True, world: World = ALONE) -> Any:
         """Return what makes the log-determinant a closed form; without vectors, the preconditioner is not available."""
 
     @abstractmethod
@@ -107,6 +108,15 @@ class Structure(ABC):
 
 def added(total: Statistics, part: Statistics) -> Statistics:
     return total | {name: total[name] + T if name in total else T for name, T in part.items()}
+
+
+def over(statistics: Statistics, world: World) -> Statistics:
+    """Return sums over all processes."""
+    if world.size == 1:
+        return statistics
+    summed = {name: T.over(world) if isinstance(T, OuterSum) else T.clone() for name, T in statistics.items()}
+    world.sum_(T for T in summed.values() if isinstance(T, Tensor))
+    return summed
 
 
 def inner(statistics: Statistics, preconditioner: dict[str, Tensor]) -> Scalar:

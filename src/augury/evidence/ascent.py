@@ -24,8 +24,9 @@ from torch import Tensor, nn
 
 from augury.config.learn import EvidenceConfig
 from augury.config.synonyms import synonyms
+from augury.core.world import World
 from augury.curvature.tape import cut_off, rows_per_pass
-from augury.evidence.climbing import Climber, Data, pairs, seed_of, seeds_of, some_of
+from augury.evidence.climbing import Climber, Data, all_pairs, seed_of, seeds_of, some_of
 from augury.evidence.laplace import Fit, Laplace
 from augury.evidence.ntk import NtkBound
 from augury.models.batchnorm import evaluating
@@ -52,6 +53,9 @@ class Evidence(Climber):
         Names of the layers to be Bayesian about. Default: all.
     chunk
         Views in one pass through the network, which bounds the memory. Default: by the network's activations.
+    fabric
+        A launched `lightning_fabric.Fabric`: its processes share the work. Each gives its own part of the data, as
+        `fabric.setup_dataloaders` deals them, or all the same tensors or data set, and a generator of the same seed.
     settings
         Any field of `augury.config.learn.EvidenceConfig`, whose defaults are those of `augury.learn`:
         structure="kron", delta=0.1, evidence_images=300, eta_steps=8, ...
@@ -67,13 +71,15 @@ class Evidence(Climber):
         samples: int | None = None,
         only: Sequence[str] | None = None,
         chunk: int | None = None,
+        fabric: Any = None,
         **settings: Any,
     ) -> None:
-        super().__init__(model, N, task, samples, config := EvidenceConfig.of(**settings))
+        super().__init__(model, N, task, samples, config := EvidenceConfig.of(**settings), fabric)
         self.chunk, output = chunk, config.curvature(N)
         self.laplace = Laplace(
             model, self.likelihood, config.structure, output, config.prior, config.positions, only
         )
+        self.laplace.world = self.world
         self.log_delta = nn.Parameter(
             torch.full((self.laplace.structure.n_delta,), config.delta, dtype=torch.float64).log()
         )
@@ -126,7 +132,7 @@ class Evidence(Climber):
             The log evidence before the widths moved, and the mean prior precision.
         """
         self._check_widths()
-        x, y = some_of(pairs(batches, self.model, rng), self.settings.evidence_images)
+        x, y = some_of(all_pairs(self, batches, rng), self.settings.evidence_images)
         with evaluating(self.model.net, self.settings.batchnorm):
             fit = self._fit(x, y, rng)
             self._fit_prior(fit)
@@ -151,7 +157,7 @@ class Evidence(Climber):
         float
             log p(D).
         """
-        parts = (part for x, y in pairs(batches, self.model) for part in self._chunks(x, y))
+        parts = (part for x, y in all_pairs(self, batches) for part in self._chunks(x, y))
         with evaluating(self.model.net, self.settings.batchnorm):
             fit = self.laplace.fit(parts, seeds_of(rng), self.samples, gradients=False)
             with torch.no_grad():
@@ -248,9 +254,10 @@ class NtkEvidence(Climber):
         task: str = "classification",
         *,
         samples: int | None = None,
+        fabric: Any = None,
         **settings: Any,
     ) -> None:
-        super().__init__(model, N, task, samples, config := EvidenceConfig.of(**settings))
+        super().__init__(model, N, task, samples, config := EvidenceConfig.of(**settings), fabric)
         self.bound = NtkBound(model, self.likelihood)
         self.delta = torch.full((self.bound.n_delta,), config.delta, dtype=torch.float64)
         self.noise = list(self.likelihood.parameters())
@@ -268,7 +275,7 @@ class NtkEvidence(Climber):
         """Climb once: several steps on the widths (and on the noise of a regression), each from one group."""
         self._check_widths()
         n, steps = self.settings.eta_images, self.settings.eta_steps
-        x, y = some_of(pairs(batches, self.model, rng), n * steps)
+        x, y = some_of(all_pairs(self, batches, rng), n * steps)
         groups = list(zip(x.split(n), y.split(n), strict=True))
         learned, values = [*self.eta, *self.noise], []
         with evaluating(self.model.net, self.settings.batchnorm):
@@ -291,7 +298,7 @@ class NtkEvidence(Climber):
     def value(self, batches: Data, rng: torch.Generator) -> float:
         """Return the bound over all the data given, in groups, one output for each."""
         start, n = seed_of(rng), self.settings.eta_images
-        batched = pairs(batches, self.model)
+        batched = all_pairs(self, batches)
         groups = (part for x, y in batched for part in zip(x.split(n), y.split(n), strict=True))
         with evaluating(self.model.net, self.settings.batchnorm), torch.no_grad():
             bound = self.bound.lower_bound(
@@ -301,3 +308,10 @@ class NtkEvidence(Climber):
 
 
 AnyEvidence = Evidence | NtkEvidence
+
+
+def join(evidence: AnyEvidence, world: World) -> None:
+    """Let processes that all give the same data share the work."""
+    evidence.world, evidence.scattered = world, False
+    if isinstance(evidence, Evidence):
+        evidence.laplace.world = world

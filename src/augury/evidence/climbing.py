@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from augury.config.learn import EvidenceConfig
 from augury.core.errors import AuguryWarning, InputError, choose
 from augury.core.rng import generator
+from augury.core.world import World, world_of
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
@@ -39,7 +40,7 @@ class Climber:
     """For the prior precision or the observation noise."""
 
     def __init__(
-        self, model: OrbitAverage, N: int, task: str, samples: int | None, config: EvidenceConfig
+        self, model: OrbitAverage, N: int, task: str, samples: int | None, config: EvidenceConfig, fabric: Any
     ) -> None:
         if not isinstance(model, OrbitAverage):
             raise InputError(
@@ -56,6 +57,7 @@ class Climber:
         self.eta_optimizer = torch.optim.Adam(self.eta or [nn.Parameter(torch.zeros(0))], lr=config.eta_rate)
         self._moved_by_others = 0
         self._leave_widths()
+        self.world, self.scattered = world_of(fabric), fabric is not None
 
     def _leave_widths(self) -> None:
         self._left = [p.detach().clone() for p in self.eta]
@@ -145,6 +147,38 @@ def pairs(
             )
         x, y = batch
         yield x.to(device), y.to(device)
+
+
+def all_pairs(
+    evidence: Climber, data: Data, rng: torch.Generator | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give batches; of a loader that gives each process a part of its own, those of all processes."""
+    found, world = pairs(data, evidence.model, rng), evidence.world
+    if world.size == 1 or not evidence.scattered:
+        return found
+    seeds = set(world.objects(None if rng is None else rng.initial_seed()))
+    if len(seeds) > 1:
+        raise InputError(f"every process must give a generator of the same seed; got {sorted(seeds)}.")
+    return found if isinstance(data, tuple | Dataset) else interleaved(found, world)
+
+
+def interleaved(batches: Iterator[tuple[Tensor, Tensor]], world: World) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give the batches of all processes as one, in the order of a `DistributedSampler`: a datum of each in turn."""
+    while True:
+        batch = next(batches, None)
+        if world.agreed(batch is None):
+            return
+        assert batch is not None
+        x, y = (world.gather(part) for part in batch)
+        n = len(x) // world.size
+        if len(x) == n * world.size:
+            if n and x[:n].equal(x[n : 2 * n]):
+                raise InputError(
+                    "every process gave the same data. Give each its own part: fabric.setup_dataloaders(loader), or a "
+                    "torch.utils.data.DistributedSampler."
+                )
+            x, y = (part.unflatten(0, (world.size, n)).transpose(0, 1).flatten(0, 1) for part in (x, y))
+        yield x, y
 
 
 def _is_pair(batch: object) -> bool:

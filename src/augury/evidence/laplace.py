@@ -21,10 +21,11 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.core.rng import generator
+from augury.core.rng import Stream, generator
+from augury.core.world import ALONE, World
 from augury.curvature.dense import Diag, Full
 from augury.curvature.kron import Kron
-from augury.curvature.structure import Statistics, Structure, added, inner
+from augury.curvature.structure import Statistics, Structure, added, inner, over
 from augury.curvature.tape import covered_layers, cut_off, record
 from augury.evidence.likelihoods import OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
@@ -64,6 +65,9 @@ class Laplace:
     only
         Names of the layers with a posterior (default: all); the others are constants.
     """
+
+    world: World = ALONE
+    """The processes that share every batch; all of them get the same batches and the same results."""
 
     def __init__(
         self,
@@ -120,9 +124,10 @@ class Laplace:
                 "the evidence needs data: no batch came. An iterator can be passed over only once."
             )
         r = 1.0 if N is None else N / seen
+        log_likelihood, residual = self.world.sums([log_likelihood, residual])
         with torch.no_grad():
-            scaled = {name: T * r for name, T in totals.items()}
-            spectrum = self.structure.decompose(scaled, vectors=gradients)
+            scaled = {name: T * r for name, T in over(totals, self.world).items()}
+            spectrum = self.structure.decompose(scaled, gradients, self.world)
         return Fit(spectrum, log_likelihood * r, residual * r, numbers * r)
 
     def log_evidence(self, fit: Fit, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
@@ -147,7 +152,7 @@ class Laplace:
         seed: int,
         S: int | None = None,
     ) -> Float[Tensor, ""]:
-        """Return a number whose gradient in eta is this batch's share of the gradient of the evidence (Eq. 16).
+        """Return a number whose gradient in eta, over all processes, is the batch's share of the evidence's (Eq. 16).
 
         Parameters
         ----------
@@ -165,7 +170,7 @@ class Laplace:
         Tensor
             log-likelihood - 1/2 <preconditioner, statistics>.
         """
-        rng = generator(seed, x.device)
+        x, y, rng = self._own(x, y, seed)
         tape = record(
             self.model.net, self.model.views(x, rng, S), S or self.model.samples, self.structure.layers
         )
@@ -173,7 +178,8 @@ class Laplace:
         for column in self.likelihood.columns(tape.f, y, self.output, rng):
             grads = tape.gradients(column, create_graph=True, retain=True)
             total = total + inner(self.structure.outputs(tape, grads), preconditioner)
-        return self.likelihood.log_prob(tape.f, y) - total / 2
+        share = self.likelihood.log_prob(tape.f, y) - total / 2
+        return share if rng.part is None or rng.part.weight else share * 0.0
 
     def gradient(
         self,
@@ -191,11 +197,17 @@ class Laplace:
             if eta and all(g is None for g in grads):
                 raise cut_off()
             total = [t if g is None else t + g for t, g in zip(total, grads, strict=True)]
+        self.world.sum_(total)
         return total
+
+    def _own(self, x: Tensor, y: Tensor, seed: int) -> tuple[Tensor, Tensor, Stream]:
+        """Return this process's rows of a batch, and the generator of their noise."""
+        rng = generator(seed, x.device, part := self.world.part(len(x)))
+        return (x, y, rng) if part is None else (x[part.rows], y[part.rows], rng)
 
     def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Statistics, float, float]:
         # Not inlined in `fit`, so that a batch's activations are freed before the next batch.
-        rng = generator(seed, x.device)
+        x, y, rng = self._own(x, y, seed)
         with torch.no_grad():
             views = self.model.views(x, rng, S)
         tape = record(self.model.net, views, S or self.model.samples, self.structure.layers)
@@ -207,4 +219,7 @@ class Laplace:
                 grads = tape.gradients(column, create_graph=False, retain=k + 1 < len(columns))
                 statistics = added(statistics, self.structure.outputs(tape, grads))
             squares = float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
-            return statistics, float(self.likelihood.log_prob(tape.f, y)), squares
+            log_prob = float(self.likelihood.log_prob(tape.f, y))
+            if rng.part is not None and not rng.part.weight:  # no row was left for this process
+                return {name: T * 0.0 for name, T in statistics.items()}, 0.0, 0.0
+            return statistics, log_prob, squares

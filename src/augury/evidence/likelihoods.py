@@ -15,7 +15,7 @@ Gaussian columns are given for unit noise; `scale` carries sigma.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
+from augury.core.rng import rows
 
 OUTPUTS = ("ggn", "mc", "label", "ef")
 
@@ -72,10 +73,19 @@ class Likelihood(nn.Module, ABC):
             for q in self.span(f.detach()):
                 yield self.root(f, q)
         elif output == "mc":
-            signs = torch.randint(2, f.shape, generator=rng, device=rng.device).to(f) * 2 - 1
+            signs = (
+                _drawn(lambda shape: torch.randint(2, shape, generator=rng, device=rng.device), f, rng) * 2
+                - 1
+            )
             yield self.root(f, signs)
         else:
             yield self.residual(f, y if output == "ef" else self.draw(f.detach(), rng))
+
+
+def _drawn(
+    draw: Callable[[tuple[int, int]], Tensor], f: Float[Tensor, "B C"], rng: torch.Generator
+) -> Tensor:
+    return rows(lambda B: draw((B, f.shape[1])), len(f), rng).to(f)
 
 
 class Categorical(Likelihood):
@@ -122,7 +132,13 @@ class Categorical(Likelihood):
         return F.one_hot(y, f.shape[1]).to(f) - f.softmax(1)
 
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, " B"]:
-        return torch.multinomial(f.softmax(1), 1, generator=rng)[:, 0]
+        # As torch.multinomial does it.
+        clock = _drawn(
+            lambda shape: torch.empty(shape, dtype=f.dtype, device=rng.device).exponential_(generator=rng),
+            f,
+            rng,
+        )
+        return (f.softmax(1) / clock).argmax(1)
 
     def scale(self, output: str) -> Float[Tensor, ""]:
         return torch.ones(())
@@ -167,7 +183,7 @@ class Gaussian(Likelihood):
         return y - f
 
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, "B C"]:
-        return f + torch.randn(f.shape, generator=rng, device=rng.device).to(f)
+        return f + _drawn(lambda shape: torch.randn(shape, generator=rng, device=rng.device), f, rng)
 
     def scale(self, output: str) -> Float[Tensor, ""]:
         """Return 1 / sigma^2, or its square for the empirical Fisher, whose columns hold the true residual."""

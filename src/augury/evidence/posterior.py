@@ -21,7 +21,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, RunError
-from augury.core.rng import generator
+from augury.core.rng import generator, rows
+from augury.core.world import ALONE, World
 from augury.evidence.likelihoods import Categorical, Gaussian, Likelihood
 
 DRAWS = 8  # draws of the outputs per input: nearly free, where the paper draws all weights together once
@@ -62,7 +63,9 @@ def expected_log_prob(
         return Expected(value, (precision * (y - m)).detach(), precision.detach().expand_as(m))
     if not isinstance(likelihood, Categorical):
         raise InputError(f"the bound knows classes and Gaussian noise; got {type(likelihood).__name__}.")
-    z = torch.randn(draws, *m.shape, generator=rng, device=rng.device).to(m)
+    z = rows(
+        lambda B: torch.randn(draws, B, m.shape[1], generator=rng, device=rng.device), len(m), rng, 1
+    ).to(m)
     tiny = torch.finfo(v.dtype).tiny  # keeps the slope of the root finite for an input without features
     f = m + v.clamp(min=tiny).sqrt() * z
     log_p = (f if mix is None else f @ mix.mT).log_softmax(-1)
@@ -156,6 +159,9 @@ class NaturalAscent(nn.Module):
     curvature. So q starts narrow, about zero outputs, where classes have most: its first step is a ridge regression.
     """
 
+    world: World = ALONE
+    """The processes that share the data of every step; each has all of them."""
+
     def __init__(
         self,
         posterior: OutputPosterior,
@@ -221,9 +227,15 @@ class NaturalAscent(nn.Module):
         """Return the bound, the targets of the natural parameters, and the expected squared residual."""
         posterior, rng, total, squares = self.posterior, generator(seed, phi.device), 0.0, 0.0
         precision = torch.zeros_like(self.get_buffer("precision"))
-        precision.diagonal(dim1=-2, dim2=-1).add_(posterior.delta)
+        if self.world.rank == 0:
+            precision.diagonal(dim1=-2, dim2=-1).add_(posterior.delta)
         linear = torch.zeros_like(self.get_buffer("linear"))
         for part, labels in zip(phi.split(CHUNK), y.split(CHUNK), strict=True):
+            rng.part = own = self.world.part(len(part))
+            if own is not None:
+                part, labels = part[own.rows], labels[own.rows]
+                if not own.weight:
+                    continue
             m, v = posterior.moments(part)
             expected = expected_log_prob(self.likelihood, m, v, labels, rng, self.draws, self.mix)
             weighted = part.mT * expected.curvature.mT[:, None]  # [C, F, B]
@@ -232,6 +244,8 @@ class NaturalAscent(nn.Module):
             total += float(expected.log_prob)
             if isinstance(self.likelihood, Gaussian):
                 squares += float((labels - m).square().sum() + v.sum())
+        self.world.sum_([precision, linear])
+        total, squares = self.world.sums([total, squares])
         return total - float(posterior.kl()), (precision, linear), squares
 
     def _move(self, targets: tuple[Tensor, Tensor], rho: float, variance: float) -> None:

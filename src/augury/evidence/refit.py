@@ -208,14 +208,17 @@ class LaplaceRefit(Refit):
         A single width has no halves: its views are the nodes of a midpoint rule.
         """
         net, halves, seen = self.model.net, 1 if self.model.transform.noise_dim == 1 else 2, []
-        each = max(1, S // halves)
+        each, world = max(1, S // halves), self.evidence.world
         hook = self.head and self.head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
         found = []
         for k, part in enumerate(x.split(self._rows(S))):
             for half in range(halves):
-                rng = generator(self.seed + halves * k + half, x.device)
-                f = net(self.model.views(part, rng, each))
-                found.append((seen.pop() if hook else f).unflatten(0, (len(part), each)).mean(1))
+                own = world.part(len(part))
+                rng = generator(self.seed + halves * k + half, x.device, own)
+                rows = part if own is None else part[own.rows]
+                f = net(self.model.views(rows, rng, each))
+                phi = (seen.pop() if hook else f).unflatten(0, (len(rows), each)).mean(1)
+                found.append(world.gather(phi, own))
         if hook:
             hook.remove()
         phi = torch.stack([torch.cat(found[half::halves]) for half in range(halves)])

@@ -41,13 +41,12 @@ class Augerino(Learner):
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         transform = self.model.transform
         loss = self.loss(self.model.average(x, rng), y)
-        self.weights.zero_grad()
-        self.widths.zero_grad()
-        (loss - self.reward * torch.linalg.vector_norm(transform.eta)).backward()
+        objective = loss - self.reward * torch.linalg.vector_norm(transform.eta)
+        value = self.backward(objective, loss, rng, self.weights, self.widths)
         self.weights.step()
         self.widths.step()
         transform.project_()
-        return loss.item()
+        return value
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         return {"weights": self.weights, "widths": self.widths}

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
+from augury.core.rng import rows
 from augury.models.orbit import OrbitAverage
 from augury.models.weight_tied import exact_group, tie
 from augury.training.batches import Batches
@@ -56,10 +57,9 @@ class GivenTransform(Learner):
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         loss, objective = self.objective(x, y, rng)
-        self.weights.zero_grad()
-        objective.backward()
+        value = self.backward(objective, loss, rng, self.weights)
         self.weights.step()
-        return loss.item()
+        return value
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         return {"weights": self.weights}
@@ -83,7 +83,9 @@ def random_views(
         views: Tensor = transform(x, 1, rng)
         return views[:, 0]
     first = 0 if identity else 1
-    which = torch.randint(first, transform.order, (len(x),), generator=rng, device=rng.device).to(x.device)
+    which = rows(
+        lambda B: torch.randint(first, transform.order, (B,), generator=rng, device=rng.device), len(x), rng
+    ).to(x.device)
     views = torch.empty_like(x)
     for j in range(first, transform.order):
         chosen = which == j

@@ -22,7 +22,7 @@ is when the loop stops (`settle_window`).
 | point | maximum likelihood: W_2 itself by Adam, no KL; fails to learn invariances (section 4.1) |
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -30,16 +30,19 @@ from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
+from augury.core.rng import set_part
+from augury.core.world import Part, World
 from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.evidence.posterior import NaturalAscent, OutputPosterior
 from augury.methods.widths import intervals
 from augury.models.shallow import Shallow, ShallowOrbit
-from augury.training.batches import Batches
+from augury.training.batches import Batches, Parts
 from augury.training.learner import LOG_EVIDENCE, Findings, Learner, widths_of
 from augury.training.optimizers import Cosine, rprop_for_widths
 from augury.transforms.base import Transform
 
+View = tuple[Tensor, Tensor, Tensor, Part | None]  # inputs, targets, noise; which part of a batch they are
 ENOUGH = 0.002
 """Gain of the bound per datum, in nats, below which q counts as fitted."""
 FINAL_STEPS = 5
@@ -72,7 +75,7 @@ class InvariantWeights(Learner):
         self.weights = torch.optim.Adam(self.trained, lr=config.rate) if self.trained else None
         self.widths = rprop_for_widths(transform, config) if config.eta_rate > 0 else None
         self.cosines = [] if self.weights is None else [Cosine(self.weights, config.rate_end)]
-        self.views: list[tuple[Tensor, Tensor, Tensor]] = []
+        self.views: list[View] = []
         self.features: list[Tensor] = []
 
     def _trained(self, net: Shallow) -> list[nn.Parameter]:
@@ -83,22 +86,28 @@ class InvariantWeights(Learner):
         scale = [] if self.bound is None else [self.bound.posterior.scale]
         return [*hidden, net.output.weight, *scale, *self.likelihood.parameters()]
 
+    def join(self, world: World) -> None:
+        super().join(world)
+        if self.natural is not None:
+            self.natural.world = world
+        if world.size > 1:  # by the whole batch, not by a part of it
+            self.model.side = self.model.cheaper_side(min(self.config.batch, self.N))
+
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         """Average the features of a batch over the orbit; take one step on whatever Adam moves."""
+        part: Part | None = getattr(rng, "part", None)
         with torch.set_grad_enabled(bool(self.trained)):
             eps = self._noise(x, self.model.samples, rng)
             phi = self.model.mean_features(x, eps)
             loss = -self._log_likelihood(phi, y, rng) / len(x)
             if self.weights is None:
-                self.views.append((x, y, eps))
+                self.views.append((x, y, eps, part))
                 self.features.append(phi)
-                return loss.item()
+                return self.world.sums([loss.item() * (1.0 if part is None else part.weight)])[0]
             kl = self.bound.posterior.kl() / self.N if self.bound and self.natural is None else 0.0
-        gradients = torch.autograd.grad(loss + kl, self.trained)
-        for p, g in zip(self.trained, gradients, strict=True):
-            p.grad = g
+        value = self.backward(loss + kl, loss, rng, self.weights)
         self.weights.step()
-        return loss.item()
+        return value
 
     def _noise(self, x: Tensor, S: int, rng: torch.Generator) -> Tensor:
         self.model.transform.check(x)
@@ -128,30 +137,44 @@ class InvariantWeights(Learner):
     def _fit(self, batches: Batches, S: int, steps: int, rng: torch.Generator) -> None:
         """Bring q to the features of all the data: those of the epoch, or fresh ones where W_1 has moved since."""
         if not self.views:
-            self.views = [(x, y, self._noise(x, S, rng)) for x, y in batches()]
+            self.views = list(self._drawn(batches.parts(), S, rng))
+            set_part(rng, None)
         if not self.features:
             with torch.no_grad():
-                self.features = [self.model.mean_features(x, eps) for x, _, eps in self.views]
-        phi, y = torch.cat(self.features), torch.cat([y for _, y, _ in self.views])
+                self.features = [self.model.mean_features(x, eps) for x, _, eps, _ in self.views]
+        pairs = zip(self.features, self.views, strict=True)
+        whole = [[self.world.gather(t, part) for t in (phi, y)] for phi, (_, y, _, part) in pairs]
+        phi, y = (torch.cat(parts) for parts in zip(*whole, strict=True))
         self.features = []
         seed = int(torch.randint(2**61, (), generator=rng, device=rng.device))
         if self.natural is not None:
             self.natural.climb(phi, y, seed, steps, ENOUGH)
 
+    def _drawn(self, parts: Parts, S: int, rng: torch.Generator) -> Iterator[View]:
+        """Give parts of batches with the noise of their views."""
+        for x, y, part in parts:
+            set_part(rng, part)
+            yield x, y, self._noise(x, S, rng), part
+
     def _log_likelihood_of_views(self, batches: Batches, rng: torch.Generator, with_gradient: bool) -> float:
         """Return the log-likelihood of q's own views, scaled up to N; leave its gradient, as a loss, in the widths."""
         eta, total, n = list(self.model.transform.parameters()), 0.0, 0
         sums = [torch.zeros_like(p) for p in eta]
-        views = self.views or ((x, y, self._noise(x, self.model.samples, rng)) for x, y in batches(rng))
-        for x, y, eps in views:
+        views = self.views or self._drawn(batches.parts(rng), self.model.samples, rng)
+        for x, y, eps, part in views:
+            set_part(rng, part)
+            share, rows = (1.0, len(x)) if part is None else (float(part.weight > 0), part.total)
             with torch.set_grad_enabled(with_gradient):
-                value = self._log_likelihood(self.model.mean_features(x, eps), y, rng)
-            total, n = total + value.item(), n + len(x)
+                value = self._log_likelihood(self.model.mean_features(x, eps), y, rng) * share
+            total, n = total + value.item(), n + rows
             if with_gradient:
                 torch._foreach_add_(sums, torch.autograd.grad(value, eta))
             if n >= self.config.evidence_images:
                 break
         self.views = []
+        set_part(rng, None)
+        self.world.sum_(sums)
+        (total,) = self.world.sums([total])
         for p, g in zip(eta, sums, strict=True):
             p.grad = -g
         return total * self.N / n

@@ -11,6 +11,7 @@ from torch import nn
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
+from augury.core.world import World, world_of
 from augury.data.dataset import Dataset
 from augury.data.rows import fingerprint
 from augury.methods.prepare import CUSTOM, Prepared, prepare
@@ -60,6 +61,7 @@ def learn(
     resume: bool = False,
     baseline: bool = False,
     callbacks: Progress | Sequence[Progress] = (),
+    fabric: Any = None,
     **settings: Any,
 ) -> Learned:
     """Train a network and learn the invariances of the data.
@@ -85,6 +87,9 @@ def learn(
         Also train the same network without invariance, for comparison; its files go to run/baseline.
     callbacks
         One or several, notified of every step and every epoch, in this order.
+    fabric
+        A launched `lightning_fabric.Fabric`, whose processes all make this call: they share every batch, and the answer
+        is that of one process. The first writes the folder and notifies the callbacks.
     settings
         Any field of `augury.config.learn.LearnConfig`: epochs=100, generators=("rotation",), lr=0.01, ...
 
@@ -95,28 +100,33 @@ def learn(
     """
     if baseline and method == "plain":
         raise InputError("method 'plain' is the baseline itself; take another method, or baseline=False.")
-    folder, watcher = None if run is None else Path(run), together(callbacks)
+    world = world_of(fabric)
+    folder, watcher = None if run is None else Path(run), together(() if world.rank else callbacks)
     again = {"overwrite": overwrite, "resume": resume}
     untrained = deepcopy(model) if baseline else None
     ready = prepare(data, model, method, transform, settings)
     if folder is not None and "evaluate_every" not in settings:
         ready = replace(ready, config=ready.config.scored_on_the_way())
+    folder = None if world.rank else folder
     beside = (
         _baseline(ready, untrained, transform) if baseline else None
     )  # refused before training, if at all
     with locked(folder):
-        learned = _train(ready, folder, watcher, **again)
+        learned = _train(ready, folder, watcher, world, **again)
         if beside is not None:
             place = None if folder is None else folder / BASELINE
-            plain = _train(beside, place, watcher.for_baseline(), **again)
+            plain = _train(beside, place, watcher.for_baseline(), world, **again)
             learned = _compared(learned, plain, ready.data, folder)
         return learned if folder is None else replace(learned, report=write_report(folder))
 
 
-def _train(ready: Prepared, run: Path | None, watcher: Progress, *, overwrite: bool, resume: bool) -> Learned:
+def _train(
+    ready: Prepared, run: Path | None, watcher: Progress, world: World, *, overwrite: bool, resume: bool
+) -> Learned:
     """Train one network, and write everything but the report to its folder."""
     dataset, config, learner = ready.data, ready.config, ready.learner
     folder = None
+    learner.join(world)
     if run is not None:
         folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
     inside = dataset.standardised()

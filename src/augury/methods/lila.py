@@ -19,8 +19,9 @@ from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
+from augury.core.world import World
 from augury.curvature.tape import last_layer
-from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
+from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence, join
 from augury.methods.widths import guess, intervals
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
@@ -53,16 +54,20 @@ class WithEvidence(Learner):
     trail = torch.zeros(0, 0)
     """The widths, as eta, after each of the last steps up the evidence."""
 
-    def take_step(self, loss: Tensor) -> float:
+    def join(self, world: World) -> None:
+        super().join(world)
+        if self.evidence is not None:
+            join(self.evidence, world)
+
+    def take_step(self, loss: Tensor, rng: torch.Generator) -> float:
         """Take one step on the weights, down the loss and the prior."""
-        self.weights.zero_grad()
-        loss.backward()
+        value = self.backward(loss, loss, rng, self.weights)
         if self.evidence is not None:
             self.evidence.add_prior_gradient()
         nn.utils.clip_grad_norm_([p for group in self.weights.param_groups for p in group["params"]], CLIP)
         self.weights.step()
-        self.total += loss.item()
-        return loss.item()
+        self.total += value
+        return value
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:
         """Climb the evidence, where it is time to."""
@@ -147,7 +152,7 @@ class Lila(WithEvidence):
             views = self.model.views(x, rng)
         f_hat = self.model.net(views).unflatten(0, (len(x), -1)).mean(1)
         loss = -self.evidence.likelihood.log_prob(f_hat, y) / len(x)
-        return self.take_step(loss)
+        return self.take_step(loss, rng)
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""

@@ -6,7 +6,7 @@ import torch
 
 from augury.core.errors import choose
 from augury.evidence.ascent import AnyEvidence
-from augury.evidence.climbing import BATCH, Data, pairs
+from augury.evidence.climbing import BATCH, Data, all_pairs
 from augury.methods import widths
 from augury.training.batches import Batches
 from augury.training.learner import Findings
@@ -39,5 +39,5 @@ def intervals(
     limits = {name: float(value) for name, value in (slight or {}).items()}
     for name in limits:
         choose("generator in slight", name, evidence.model.transform.names)
-    x, y = (torch.cat(parts) for parts in zip(*pairs(data, evidence.model), strict=True))
+    x, y = (torch.cat(parts) for parts in zip(*all_pairs(evidence, data), strict=True))
     return widths.intervals(evidence, Batches(x, y, BATCH, x.device), rng, limits)

@@ -41,7 +41,7 @@ class Plain(WithEvidence):
         f = self.model(x)
         evidence = self.evidence
         loss = self.loss(f, y) if evidence is None else -evidence.likelihood.log_prob(f, y) / len(x)
-        return self.take_step(loss)
+        return self.take_step(loss, rng)
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Return zero for every width, and the evidence if there is one."""

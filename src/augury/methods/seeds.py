@@ -18,6 +18,7 @@ from typing import Any
 from augury.core.errors import InputError
 from augury.core.files import write_text
 from augury.core.units import WidthSpec
+from augury.core.world import world_of
 from augury.methods.learn import Learned, learn
 from augury.methods.widths import slight_of, width_of
 from augury.records.results import Width
@@ -80,7 +81,7 @@ def learn_seeds(
     for spec in () if transform is None else transform.specs:
         found = [one.invariance.widths[spec.name] for one in learned]
         widths[spec.name] = combined(spec, found, slight_of(spec, config.slight))
-    if folder is not None:
+    if folder is not None and not world_of(given.get("fabric")).rank:
         values = {name: width.to_json() for name, width in widths.items()}
         write_text(folder / SPREAD, json.dumps(values, indent=2) + "\n")
     return Trainings(tuple(learned), widths)

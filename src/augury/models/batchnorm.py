@@ -87,6 +87,18 @@ def hold_frozen(net: nn.Module) -> None:
         module.eval()
 
 
+def refuse_coupled(net: nn.Module) -> None:
+    """Raise if a BatchNorm would normalise by the part of a batch that one of several processes has."""
+    frozen = frozen_norms(net)
+    for name, module in net.named_modules():
+        if isinstance(module, BATCH_NORMS[:3]) and module not in frozen:
+            raise InputError(
+                f"layer '{name}' (BatchNorm) normalises by the batch, of which each of several processes has a part "
+                f"only. Replace it by GroupNorm (augury.swap_batchnorm(net)) or, on CUDA, by "
+                f"nn.SyncBatchNorm.convert_sync_batchnorm(net); freeze it; or train in one process."
+            )
+
+
 BATCHNORM = ("refuse", "evaluate")
 
 

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from augury.core.world import ALONE
 from augury.models.batchnorm import BATCH_NORMS, BatchNorm
 
 
@@ -27,16 +28,28 @@ class MomentNorm(nn.Module):
         self.weight, self.bias = norm.weight, norm.bias
         self.recording = False
         self.moments: tuple[Tensor, Tensor] | None = None
+        self.world = ALONE
 
     def forward(self, x: Float[Tensor, "B C ..."]) -> Float[Tensor, "B C ..."]:
         """Normalise by the recorded moments, else by those of the batch."""
+        if self.training and self.world.size > 1 and self.moments is None and not self.recording:
+            return self._normalised(x, *self._moments_of_all(x))
         if self.moments is None and not self.recording:
             return F.batch_norm(x, None, None, self.weight, self.bias, True, 0.0, self.eps)
         if self.recording:
             var, mean = torch.var_mean(x, [0, *range(2, x.ndim)], correction=0)
             self.moments = mean, var
         assert self.moments is not None
-        mean, var = self.moments
+        return self._normalised(x, *self.moments)
+
+    def _moments_of_all(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and variance over the parts of a batch that all processes have."""
+        x, dims, shape = x[:0] if self.world.idle else x, [0, *range(2, x.ndim)], (-1, *[1] * (x.ndim - 2))
+        n = self.world.sums([x.numel() / x.shape[1]])[0]
+        mean = self.world.total(x.sum(dims)) / n
+        return mean, self.world.total((x - mean.view(shape)).square().sum(dims)) / n
+
+    def _normalised(self, x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
         scale = (var + self.eps).rsqrt()
         scale = scale if self.weight is None else scale * self.weight
         shift = -mean * scale if self.bias is None else self.bias - mean * scale

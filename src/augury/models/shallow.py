@@ -25,6 +25,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
+from augury.core.rng import rows
 from augury.models.layers import bare, uniform_
 from augury.models.orbit import OrbitAverage
 from augury.transforms.affine2d import Affine2d, AffineCoordinates
@@ -199,7 +200,9 @@ class ShallowOrbit(OrbitAverage):
 
     def noise(self, B: int, S: int, rng: torch.Generator) -> Float[Tensor, "_ {S} K"]:
         """Draw the noise of a batch: per input, or one set for all inputs if the filters are transformed."""
-        return self.transform.noise(1 if self.cheaper_side(B) == "weight" else B, S, rng)
+        if self.cheaper_side(B) == "weight":
+            return self.transform.noise(1, S, rng)
+        return rows(lambda B: self.transform.noise(B, S, rng), B, rng)
 
     def mean_features(
         self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "_ S K"], side: str | None = None

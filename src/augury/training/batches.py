@@ -8,8 +8,11 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from augury.core.rng import generator, spawn
+from augury.core.rng import Stream, generator, spawn
+from augury.core.world import ALONE, Part, World
 from augury.data.rows import Rows
+
+Parts = Iterator[tuple[Tensor, Tensor, Part | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +27,8 @@ class Batches:
     """Inputs in a batch; the last one of a pass may hold fewer."""
     device: torch.device
     """Where the batches go."""
+    world: World = ALONE
+    """The processes that share them."""
 
     @property
     def N(self) -> int:
@@ -33,16 +38,23 @@ class Batches:
         return -(-self.N // self.size)
 
     def __call__(self, rng: torch.Generator | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+        for x, y, _ in self.parts(rng, ALONE):
+            yield x, y
+
+    def parts(self, rng: torch.Generator | None = None, world: World | None = None) -> Parts:
+        """Give this process's part of every batch, and which one it is; None for a whole batch."""
         order = torch.arange(self.N) if rng is None else torch.randperm(self.N, generator=rng)
         for index in order.split(self.size):
-            yield self.x[index].to(self.device), self.y[index].to(self.device)
+            part = (world or self.world).part(len(index))
+            index = index if part is None else index[part.rows]
+            yield self.x[index].to(self.device), self.y[index].to(self.device), part
 
 
 STREAMS = ("network", "shuffle", "views")
 """Weights at the start; the order of the data; the noise of the views."""
 
 
-def streams(seed: int) -> dict[str, torch.Generator]:
+def streams(seed: int) -> dict[str, Stream]:
     """Return an independent generator for each use."""
     parent = generator(seed)
     return {name: spawn(parent) for name in STREAMS}

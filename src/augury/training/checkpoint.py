@@ -22,6 +22,7 @@ from torch import Tensor
 
 from augury.core.errors import RunError
 from augury.core.files import written_whole
+from augury.core.rng import Stream
 from augury.records.record import loads
 from augury.records.saved import CHECKSUM
 from augury.training.learner import Learner
@@ -128,7 +129,7 @@ class Best:
 class RunState:
     """The progress of a run."""
 
-    rngs: dict[str, torch.Generator]
+    rngs: Mapping[str, Stream]
     """The random streams by name."""
     epoch: int = 0
     """How many epochs are done."""

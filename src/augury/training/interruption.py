@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from augury.core.world import World
+
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -35,6 +37,13 @@ class Held:
             self.remove()
             signal.raise_signal(number)
         self.number = number
+
+    def agreed(self, world: World) -> bool:
+        """Return whether a signal came to any process: then all of them stop here."""
+        if world.agreed(self.number is not None):
+            self.number = self.number or signal.SIGTERM
+            return True
+        return False
 
     def deliver(self) -> None:
         """Let the signal do what it would have done; training goes on if its handler returns."""

@@ -18,6 +18,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from augury.core.world import ALONE, World
+from augury.models.batchnorm import refuse_coupled
 from augury.models.orbit import OrbitAverage
 from augury.records.results import Width
 from augury.training.batches import Batches
@@ -53,6 +55,23 @@ class Learner(ABC):
     """Called by `conclude` with how much is done, and the total."""
     model: nn.Module
     """The trained model: an `OrbitAverage`, or a plain network."""
+    world: World = ALONE
+    """The processes that train it together, each on its part of every batch."""
+
+    def join(self, world: World) -> None:
+        """Take part in several processes."""
+        self.world = world
+        if world.size > 1:
+            refuse_coupled(self.model)
+
+    def backward(
+        self, objective: Tensor, loss: Tensor, rng: torch.Generator, *optimizers: torch.optim.Optimizer
+    ) -> float:
+        """Leave the objective's gradient over the whole batch, of all processes, and return the loss over it."""
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        moved = [p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]]
+        return self.world.backward(objective, loss, moved, getattr(rng, "part", None))
 
     @abstractmethod
     def train_step(

@@ -74,7 +74,7 @@ def fit(
 
     If the targets are standardised, scores, outputs and evidence are in their own units all the same.
     """
-    batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device))
+    batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device), learner.world)
     progress = Progress() if progress is None else progress
     with own_global_stream(config.seed):
         state = _begin(learner, config, folder, progress)
@@ -95,18 +95,19 @@ def _units(learner: Learner) -> dict[str, str]:
 
 def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None, progress: Progress) -> RunState:
     state = RunState(streams(config.seed))
-    if folder is None:
-        return state
-    if checkpoints(folder.checkpoint):
-        tensors, facts, damaged = load_checkpoint(folder.checkpoint)
+    found = load_checkpoint(folder.checkpoint) if folder and checkpoints(folder.checkpoint) else None
+    found = learner.world.objects(found)[0]  # the first process reads and writes
+    if found is not None:
+        tensors, facts, damaged = found
         put_back(learner, state, tensors, facts)
         for what in damaged:
             progress.note(
                 f"{what}; the run resumes from the checkpoint before it, after epoch {state.epoch}."
             )
-        if "rows" not in facts:
+        if "rows" not in facts and folder is not None:
             state.rows = folder.rows()[: state.epoch]
-    folder.write_rows(state.rows)
+    if folder is not None:
+        folder.write_rows(state.rows)
     return state
 
 
@@ -127,7 +128,7 @@ def _train(
             save_checkpoint(folder.checkpoint, state.epoch, tensors, facts, state.step)
 
     over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
-    with held_back(folder is not None) as signals:
+    with held_back(folder is not None or learner.world.size > 1) as signals:
         while not over:
             row = _epoch(learner, batches, config, state, progress, signals, save)
             _to_units(row, data)
@@ -140,9 +141,11 @@ def _train(
             progress.epoch(row)
             if folder is not None:
                 folder.add_row(row)
-            if over or signals.number or time.monotonic() - saved_at >= config.checkpoint_seconds:
+            stop = signals.agreed(learner.world)
+            if over or stop or time.monotonic() - saved_at >= config.checkpoint_seconds:
                 save()
                 saved_at = time.monotonic()
+            if stop:
                 signals.deliver()
 
 
@@ -162,19 +165,23 @@ def _epoch(
         hold_frozen(module)
     epoch, rng, shuffle = state.epoch + 1, state.rngs["views"], torch.Generator()
     shuffle.set_state(state.rngs["shuffle"].get_state())  # that of the state stays at the epoch's start
-    for step, (x, y) in enumerate(batches(shuffle)):
+    for step, (x, y, part) in enumerate(batches.parts(shuffle)):
         if step < state.step:
             continue
         for schedule in learner.schedules():
             schedule.set((state.epoch * len(batches) + step) / (config.epochs * len(batches)))
+        rng.part = part
+        learner.world.seed_step((config.seed, epoch, step))
         loss = learner.train_step(x, y, rng)
         if not math.isfinite(loss):
             raise _lost(f"the loss became {loss} at epoch {epoch}, step {step + 1} of {len(batches)}")
-        state.step, state.total = step + 1, state.total + loss * len(x)
+        state.step, state.total = step + 1, state.total + loss * (len(x) if part is None else part.total)
         progress.step(epoch, step + 1, loss)
-        if signals.number:
+        if signals.agreed(learner.world):
             save()
             signals.deliver()
+    rng.part = None
+    _align(learner)
     diagnostics = learner.end_epoch(batches, epoch, rng)
     _check_finite(learner, diagnostics, epoch)
     state.rngs["shuffle"].set_state(shuffle.get_state())
@@ -188,6 +195,11 @@ def _epoch(
         **diagnostics,
         "seconds": state.seconds,
     }
+
+
+def _align(learner: Learner) -> None:
+    """Give every process the state of the first: machines of different kinds may round differently."""
+    learner.world.same_(t for module in learner.modules().values() for t in module.state_dict().values())
 
 
 def _check_finite(learner: Learner, diagnostics: dict[str, float], epoch: int) -> None:
@@ -227,7 +239,10 @@ def _scores(learner: Learner, data: Dataset, most: int = 0) -> tuple[dict[str, f
     x, y = taken(data.x_test, slice(None, None, step)), data.y_test[::step]
     if not len(x):
         return {}, None
-    outputs = outputs_of(learner.model, x)
+    world = learner.world
+    part = world.part(len(x))
+    own = x if part is None else taken(x, part.rows)
+    outputs = world.gather(outputs_of(learner.model, own), part)
     if data.target_scale:
         outputs, y = data.to_units(outputs), data.to_units(y)
     return score_of(outputs, y, data.task), outputs
@@ -245,6 +260,7 @@ def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState, 
     if state.best is not None:
         restore_learned(learner, state.best.tensors)
         epoch = state.best.epoch
+    _align(learner)
     if learner.ends_with:
         progress.stage(learner.ends_with)
         learner.tell = partial(progress.stage, learner.ends_with)

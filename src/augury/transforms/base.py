@@ -31,6 +31,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.errors import InputError, choose
+from augury.core.rng import rows
 from augury.core.units import WidthSpec
 
 KINDS = {
@@ -132,7 +133,7 @@ class Transform(nn.Module, ABC):
             The views.
         """
         self.check(x)
-        return self.act(x, self.noise(len(x), S, rng).to(x))
+        return self.act(x, rows(lambda B: self.noise(B, S, rng), len(x), rng).to(x))
 
     def check(self, x: Tensor) -> None:
         """Raise unless `x` has the shape that this transformation acts on.

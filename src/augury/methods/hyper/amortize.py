@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from augury.config.hyper import AmortizeConfig, checked_descriptors, corners
 from augury.core.errors import InputError
 from augury.core.rng import generator, spawn
+from augury.core.world import world_of
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.data.rows import Rows, fingerprint
@@ -60,6 +61,7 @@ def amortize(
     overwrite: bool = False,
     resume: bool = False,
     callbacks: Progress | Sequence[Progress] = (),
+    fabric: Any = None,
     **settings: Any,
 ) -> Amortized:
     """Pre-train an extractor whose features can be made invariant to any of the groups.
@@ -85,6 +87,8 @@ def amortize(
         Replace the run in that folder, or continue it; it resumes bit for bit.
     callbacks
         Called at every step and epoch.
+    fabric
+        A launched `lightning_fabric.Fabric`, whose processes share every batch; the first one writes.
     settings
         Any field of `AmortizeConfig`: epochs=50, batch=128, ...
 
@@ -99,13 +103,20 @@ def amortize(
     check_device(config.device)
     make = _multitask if method == "multitask" else _contrastive
     learner, parsed, dataset = make(data, groups, descriptors, encoder, config)
-    place = None if out is None else Path(out)
+    learner.join(world := world_of(fabric))
+    place = None if out is None or world.rank else Path(out)
     with locked(place):
         folder = None
         if place is not None:
             asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
             folder = open_run(place, asked, overwrite=overwrite, resume=resume)
-        result = fit(learner, dataset, config.loop(), folder, _Named(config.method, together(callbacks)))
+        result = fit(
+            learner,
+            dataset,
+            config.loop(),
+            folder,
+            _Named(config.method, together(() if world.rank else callbacks)),
+        )
         known = _pretraining(learner, parsed, dataset, config, result)
         saved = replace(describe_extractor(learner.model), pretraining=known)
         if folder is not None:

@@ -32,6 +32,7 @@ from torch import Tensor, nn
 
 from augury.config.hyper import AmortizeConfig
 from augury.core.errors import InputError
+from augury.core.world import World
 from augury.data.dataset import Dataset
 from augury.data.rows import Rows, in_memory
 from augury.methods.hyper.views import Views
@@ -62,6 +63,15 @@ class Pretrainer(Learner):
         self.weights = torch.optim.Adam(parameters, lr=config.rate, weight_decay=config.weight_decay)
         self.cosine = Cosine(self.weights, config.rate_end)
 
+    def join(self, world: World) -> None:
+        self.world = world
+        for norm in self.model.norms:
+            norm.world = world
+
+    def whole(self, rows: Tensor, rng: torch.Generator, dim: int = 0) -> Tensor:
+        """Return the rows of all processes: losses that couple a batch need all of it, on every process."""
+        return self.world.gather(rows, getattr(rng, "part", None), dim)
+
     @abstractmethod
     def objective(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
@@ -84,7 +94,10 @@ class Pretrainer(Learner):
         """Take one step on the objective."""
         loss = self.objective(x, y, rng)
         self.weights.zero_grad()
-        loss.backward()
+        loss.backward()  # of the whole batch on every process, through this one's rows
+        self.world.sum_(
+            p.grad for group in self.weights.param_groups for p in group["params"] if p.grad is not None
+        )
         self.weights.step()
         return loss.item()
 
@@ -179,13 +192,18 @@ class MultiTask(Pretrainer):
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
         """Return the mean loss of the tasks."""
         f = self.features(x, range(len(self.descriptors)), rng)
-        losses = [self._task(t, f[t], y[:, t].long()) for t in range(len(self.descriptors))]
+        outputs = [self.whole(self.heads[t](f[t]), rng, 1) for t in range(len(f))]  # type: ignore[index]
+        f, y = self.whole(f, rng, 2), self.whole(y, rng)
+        losses = [self._task(t, f[t], outputs[t], y[:, t].long()) for t in range(len(self.descriptors))]
         return torch.stack(losses).mean()
 
-    def _task(self, t: int, f: Float[Tensor, "two B d"], y: Tensor) -> Tensor:
+    def _task(
+        self, t: int, f: Float[Tensor, "two B d"], outputs: Float[Tensor, "two B C"], y: Tensor
+    ) -> Tensor:
         known = (y != UNKNOWN).sum().clamp(min=1)
-        outputs = self.heads[t](f.flatten(0, 1))  # type: ignore[index]
-        total = F.cross_entropy(outputs, torch.cat([y, y]), ignore_index=UNKNOWN, reduction="sum")
+        total = F.cross_entropy(
+            outputs.flatten(0, 1), torch.cat([y, y]), ignore_index=UNKNOWN, reduction="sum"
+        )
         loss = total / (2 * known)
         if self.config.invariance and any(self.descriptors[t]):
             loss = loss + self.config.invariance * apart(f[0], f[1], self.config.centred)
@@ -218,7 +236,7 @@ class Contrastive(Pretrainer):
             else torch.randperm(M, generator=rng)[: self.config.per_step]
         )
         f = self.features(x, list(map(int, which)), rng)
-        z = self.heads(f)
+        z, f = self.whole(self.heads(f), rng, 2), self.whole(f, rng, 2)
         loss = torch.stack([nt_xent(a, b, self.config.temperature) for a, b in z]).mean()
         if self.config.invariance:
             loss = (

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
+from augury.core.rng import rows
 from augury.methods.hyper.groups import RANDOM, Group, Step, operation, parse_groups
 from augury.transforms.affine2d import Affine2d
 from augury.transforms.affine_matrices import affine_matrices, image_coordinates
@@ -65,12 +66,20 @@ def _sized(group: Group, shape: Sequence[int]) -> Group:
     return parse_groups({group.name: str(group)}, shape)[0] if waiting else group
 
 
+def _rand(shape: tuple[int, ...], rng: torch.Generator) -> Tensor:
+    return rows(lambda B: torch.rand(B, *shape[1:], generator=rng, device=rng.device), shape[0], rng)
+
+
+def _below(n: int, first: int, B: int, rng: torch.Generator) -> Tensor:
+    return rows(lambda B: torch.randint(first, n, (B,), generator=rng, device=rng.device), B, rng)
+
+
 def _uniform(shape: tuple[int, ...], rng: torch.Generator) -> Tensor:
-    return torch.rand(shape, generator=rng, device=rng.device) * 2 - 1
+    return _rand(shape, rng) * 2 - 1
 
 
 def _chance(B: int, chance: float, rng: torch.Generator) -> Tensor:
-    return (torch.rand(B, generator=rng, device=rng.device) < chance).float()
+    return (_rand((B,), rng) < chance).float()
 
 
 def _mask(step: Step, B: int, rng: torch.Generator) -> Tensor | float:
@@ -128,7 +137,7 @@ def _element(
     assert isinstance(group, FiniteGroup) and step.amount is not None
     j = _chance(B, step.amount / 100 * step.chance / 100 * strength, rng)
     if group.order > 2:
-        j = j * torch.randint(1, group.order, (B,), generator=rng, device=rng.device)
+        j = j * _below(group.order, 1, B, rng)
     if isinstance(group, Flip):
         one = torch.ones_like(j)
         return x, torch.diag_embed(
@@ -145,7 +154,7 @@ def _crop(step: Step, strength: float, shape: Sequence[int], rng: torch.Generato
     """Return maps onto random windows: a share of the area uniform from the smallest to 1, of random proportions."""
     B, _, H, W = shape
     smallest = 1 - strength * (1 - float(step.amount or 100.0) / 100)
-    area = smallest + (1 - smallest) * torch.rand(B, generator=rng)
+    area = smallest + (1 - smallest) * _rand((B,), rng)
     stretch = (_uniform((B,), rng) * (RATIO * strength / 2)).exp()
     sides = torch.stack([area.sqrt() * stretch, area.sqrt() / stretch], dim=1).clamp(max=1.0)
     # Points beyond the outermost pixels' centres would be black.
@@ -189,6 +198,6 @@ def _color(step: Step, channels: int) -> Color:
 def _rolled(x: Tensor, chance: float, rng: torch.Generator) -> Tensor:
     """Return the images with their channels permuted cyclically by 0, 1 or 2 places."""
     B, C = x.shape[:2]
-    by = torch.randint(C, (B,), generator=rng) * _chance(B, chance, rng).long()
+    by = _below(C, 0, B, rng) * _chance(B, chance, rng).long()
     source = (torch.arange(C) + by[:, None]) % C
     return x[torch.arange(B)[:, None], source]

@@ -1,0 +1,51 @@
+"""Several processes on the command line: those that `--devices` starts here, or that torchrun has started."""
+
+import logging
+import os
+import sys
+from typing import Any
+
+from augury.cli.console import err, out
+from augury.core.errors import InputError
+
+ELSEWHERE = ("RANK", "LOCAL_RANK", "NODE_RANK")
+"""Variables that torchrun and Lightning Fabric set; all are 0, or not set, in the first process."""
+
+
+def is_first() -> bool:
+    """Return whether this process speaks and writes; the others are silent."""
+    first = all(os.environ.get(name, "0") in ("", "0") for name in ELSEWHERE)
+    if not first and not out.quiet:
+        out.quiet = err.quiet = True
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    return first
+
+
+def launched(devices: int | None, device: str) -> Any:
+    """Return a Fabric whose processes are running, this one among them; None for a single process."""
+    if devices is not None and devices < 1:
+        raise InputError(
+            f"--devices must be at least 1; got {devices}. It is the number of processes on this machine."
+        )
+    there = int(os.environ.get("WORLD_SIZE") or 1)
+    if max(there, devices or 1) < 2:
+        return None
+    try:
+        from lightning_fabric import Fabric
+    except ImportError as error:
+        raise InputError(
+            "several processes need Lightning Fabric, which is not installed: pip install 'augury[fabric]'."
+        ) from error
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    here = int(os.environ.get("LOCAL_WORLD_SIZE") or devices or there)
+    if devices not in (None, here):
+        raise InputError(f"--devices {devices} must be what torchrun has started here, {here}; leave it out.")
+    accelerator = device.partition(":")[0]
+    try:
+        fabric = Fabric(
+            accelerator=accelerator, devices=here, num_nodes=max(1, there // here), strategy="ddp"
+        )
+        fabric.launch()
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise InputError(f"{here} processes on {accelerator} cannot be started: {error}") from error
+    return fabric

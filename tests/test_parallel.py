@@ -1,0 +1,152 @@
+"""Several processes give the answer of one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from augury.core.errors import InputError
+from augury.core.rng import generator, rows
+from augury.core.world import Processes
+from augury.models.batchnorm import refuse_coupled
+from parallel_cases import CASES
+
+HERE = Path(__file__).parent
+PYTHONPATH = os.pathsep.join([str(HERE), str(HERE.parent), str(HERE.parent / "src"), *sys.path])
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """The answers of two processes to every case."""
+    path = tmp_path_factory.mktemp("two") / "answers"
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(HERE / "parallel_cases.py"), str(path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [torch.load(f"{path}.{rank}") for rank in range(2)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_two_processes_give_the_answer_of_one(name, answers):
+    one, *two = CASES[name](None), *(found[name] for found in answers)
+    exact, rough = (
+        {"rtol": 1e-6, "atol": 1e-9},
+        {"rtol": 1e-2 if name == "last_layer" else 1e-3, "atol": 1e-4},
+    )
+    tolerance = exact if name.startswith(("climb", "contrastive", "own loop")) else rough  # float64, float32
+    for found in two:
+        assert found.keys() == one.keys()
+        for key, value in one.items():
+            torch.testing.assert_close(
+                found[key], value, **tolerance, msg=f"{name}, {key}: {found[key]} is not {value}"
+            )
+    for key, value in two[0].items():
+        assert torch.equal(value, two[1][key]), key  # the processes have not drifted apart
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"}
+QUICK = ("-g", "rotation", "--epochs", 3, "--batch", 25, "--model", "mlp", "--no-baseline", "--json", "-q")
+SETTINGS = {
+    "evidence_images": 40,
+    "eta_images": 10,
+    "evidence_below": 9.0,
+    "samples_eval": 4,
+    "checkpoint_seconds": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory):
+    """The words of a quick run."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("data") / "d.npz"
+    x = (rng.random((120, 10, 10)) * 255).astype("uint8")
+    y = (x[:, :5].mean((1, 2)) > x[:, 5:].mean((1, 2))).astype(int)
+    np.savez(path, x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
+    settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+    return [str(word) for word in ("learn", path, *QUICK, *settings)]
+
+
+def result(text: str) -> tuple[float, ...]:
+    found = json.loads(text)
+    width = found["widths"]["rotation"]
+    return width["value"], width["low"], width["high"], found["log_evidence"], found["test_accuracy"]
+
+
+@pytest.fixture(scope="module")
+def alone(command, tmp_path_factory):
+    done = subprocess.run(
+        [sys.executable, "-m", "augury", *command], env=ENVIRONMENT, capture_output=True, text=True,
+        cwd=tmp_path_factory.mktemp("alone"), check=True,
+    )  # fmt: skip
+    return result(done.stdout)
+
+
+@pytest.mark.slow  # several processes load torch
+def test_a_killed_process_ends_the_others_with_a_message_and_the_run_resumes(command, alone, tmp_path):
+    words = [sys.executable, "-m", "augury", *command, "--run", "a"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    first = subprocess.Popen([*words, "--devices", "2"], env=ENVIRONMENT, cwd=tmp_path, **pipes)
+    deadline = time.monotonic() + 240
+    while not list((tmp_path / "a" / "checkpoint").glob("epoch-*")):
+        assert first.poll() is None and time.monotonic() < deadline, first.communicate()
+        time.sleep(0.01)
+    (child,) = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
+    os.kill(int(child), signal.SIGKILL)
+    out, err = first.communicate(timeout=120)
+    assert first.returncode == 2 and out == "", (first.returncode, out, err)
+    assert "another process of this run ended" in err and "--resume" in err
+    done = subprocess.run([*words, "--resume"], env=ENVIRONMENT, cwd=tmp_path, check=True, **pipes)
+    assert result(done.stdout) == pytest.approx(alone, rel=1e-3)
+
+
+@pytest.mark.slow  # several processes load torch
+def test_torchrun_gives_the_answer_of_one_process_and_only_the_first_speaks(command, alone, tmp_path):
+    words = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "augury",
+    ]
+    done = subprocess.run([*words, *command], env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert result(done.stdout) == pytest.approx(alone, rel=1e-3)
+
+
+def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = augury(*command, "--devices", 0)
+    assert code == 2 and "--devices must be at least 1; got 0" in err
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    for words in (command, ["amortize", command[1], "-g", "flip"], ["audit", "m.safetensors", command[1]]):
+        code, out, err = augury(*words, "--devices", 2)
+        assert code == 2 and out == "" and "pip install 'augury[fabric]'" in err
+
+
+def test_batch_normalisation_by_parts_of_a_batch_is_refused():
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    with pytest.raises(InputError, match=r"layer '1' \(BatchNorm\).*swap_batchnorm"):
+        refuse_coupled(net)
+    refuse_coupled(nn.Sequential(net[0], net[1].requires_grad_(False)))
+
+
+def test_noise_of_a_part_is_that_of_the_whole_batch():
+    whole = torch.rand(7, 2, generator=generator(0))
+    parts = []
+    for rank in range(3):
+        part = Processes(rank, 3, torch.device("cpu")).part(7)
+        rng = generator(0, part=part)
+        parts.append(rows(lambda B, rng=rng: torch.rand(B, 2, generator=rng), part.n, rng))
+    assert torch.equal(torch.cat(parts), whole)
+    assert Processes(5, 9, torch.device("cpu")).part(3).weight in (0.0, 1 / 3)
