@@ -69,7 +69,7 @@ def by_ray(cells: Sequence[Cell], attempt: Attempt, jobs: int, device: str) -> I
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise InputError("executor 'ray' needs Ray: pip install 'augury[ray]'.") from error
+        raise InputError("executor 'ray' needs Ray: pip install -e '.[ray]'.") from error
 
     if here := not ray.is_initialized():
         size = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs, "include_dashboard": False}

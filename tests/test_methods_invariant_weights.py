@@ -75,8 +75,8 @@ def test_the_first_step_goes_up_the_bound_on_the_views_that_q_knows(noise):
 
     def bound(degrees: float) -> float:
         method.transform.set_widths({"rotation": degrees})
-        phi = torch.cat([method.model.mean_features(x, eps) for x, _, eps in views])
-        y = torch.cat([y for _, y, _ in views])
+        phi = torch.cat([method.model.mean_features(x, eps) for x, _, eps, _ in views])
+        y = torch.cat([y for _, y, _, _ in views])
         return method.bound.log_likelihood(phi, y, generator(2), draws=2000).item()
 
     slope = (bound(25.5) - bound(24.5)) / math.radians(1.0)

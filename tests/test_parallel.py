@@ -131,7 +131,7 @@ def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_p
     monkeypatch.setitem(sys.modules, "lightning_fabric", None)
     for words in (command, ["amortize", command[1], "-g", "flip"], ["audit", "m.safetensors", command[1]]):
         code, out, err = augury(*words, "--devices", 2)
-        assert code == 2 and out == "" and "pip install 'augury[fabric]'" in err
+        assert code == 2 and out == "" and "pip install -e '.[fabric]'" in err
 
 
 def test_batch_normalisation_by_parts_of_a_batch_is_refused():

@@ -25,7 +25,7 @@ from augury.training.learner import Findings
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
 except ModuleNotFoundError as error:
-    raise ImportError("augury.lightning needs Lightning: pip install 'augury[lightning]'.") from error
+    raise ImportError("augury.lightning needs Lightning: pip install -e '.[lightning]'.") from error
 
 
 class LearnInvariance(Callback):

@@ -34,7 +34,7 @@ def launched(devices: int | None, device: str) -> Any:
         from lightning_fabric import Fabric
     except ImportError as error:
         raise InputError(
-            "several processes need Lightning Fabric, which is not installed: pip install 'augury[fabric]'."
+            "several processes need Lightning Fabric, which is not installed: pip install -e '.[fabric]'."
         ) from error
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
     here = int(os.environ.get("LOCAL_WORLD_SIZE") or devices or there)
