@@ -36,11 +36,10 @@ def local(cells: Sequence[Cell], attempt: Attempt, jobs: int, device: str) -> It
     if min(jobs, len(cells)) <= 1:
         yield from map(attempt, cells)
         return
-    jobs = min(jobs, len(cells))
-    waiting, losses = list(cells[::-1]), dict.fromkeys((cell.key for cell in cells), 0)
+    jobs, waiting = min(jobs, len(cells)), list(cells[::-1])
     while waiting:
+        running: dict[Future[Result | Failure], Cell] = {}
         with _pool(jobs) as pool:
-            running: dict[Future[Result | Failure], Cell] = {}
             try:
                 while waiting or running:
                     while waiting and len(running) < jobs:  # so that of a lost worker only these are in doubt
@@ -50,18 +49,24 @@ def local(cells: Sequence[Cell], attempt: Attempt, jobs: int, device: str) -> It
                         outcome = future.result()
                         del running[future]
                         yield outcome
-            except BrokenProcessPool:
-                for future, cell in running.items():
-                    if future.done() and future.exception() is None:
-                        yield future.result()
-                        continue
-                    losses[cell.key] += 1
-                    if losses[cell.key] <= LOSSES:
-                        waiting.append(cell)
-                    else:
-                        yield Failure(cell, _lost(losses[cell.key]))
+            except BrokenProcessPool:  # of all its cells, whichever was lost
+                pass
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+        for future, cell in running.items():
+            landed = future.done() and future.exception() is None
+            yield future.result() if landed else _again(cell, attempt)
+
+
+def _again(cell: Cell, attempt: Attempt) -> Result | Failure:
+    """Run a cell whose worker may have been lost alone, so that no other cell is blamed for it."""
+    for _ in range(LOSSES):
+        with _pool(1) as pool:
+            try:
+                return pool.submit(attempt, cell).result()
+            except BrokenProcessPool:
+                continue
+    return Failure(cell, _lost(LOSSES + 1))
 
 
 def by_ray(cells: Sequence[Cell], attempt: Attempt, jobs: int, device: str) -> Iterator[Result | Failure]:

@@ -140,7 +140,7 @@ def test_the_answer_is_in_words_in_json_and_in_the_exit_code(command, tmp_path):
 
 def test_a_budget_of_seconds_becomes_epochs(command):
     points = data("coordinates", (2,))
-    asked = {"samples": 2, "batch": 8, "method": "augerino"}
+    asked = {"samples": 2, "batch": 8, "method": "augerino", "epochs": 15}
     assert epochs_within(points, 1e-9, 1, **asked) == EPOCHS[0]
     assert epochs_within(points, 1e9, 2, **asked) == EPOCHS[1]
     code, out, _ = command("toy", "--seconds", 0.001, "--json", "-q", "-S", 2)

@@ -110,7 +110,7 @@ def test_an_executor_must_be_known_and_installed(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="executor must be one of local, ray; got 'slurm'"):
         run_grid([doubles.cell()], doubles.run, tmp_path / "r.jsonl", executor="slurm")
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"pip install 'augury\[ray\]'"):
+    with pytest.raises(InputError, match=r"pip install -e '.\[ray\]'"):
         run_grid([doubles.cell()], doubles.run, tmp_path / "r.jsonl", executor="ray")
 
 

@@ -1,5 +1,6 @@
 """The command `augury`. Nothing here loads torch: help and lists must come at once."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -63,8 +64,10 @@ def main() -> None:
     try:
         app(prog_name="augury")
     except AuguryError as error:
-        err.quiet = (
-            err.quiet and type(error).__name__ != "Gone"
-        )  # of several processes the first may be the dead one
+        gone = type(error).__name__ == "Gone"  # of several processes the first may be the dead one
+        err.quiet = err.quiet and not gone
         say_error(error)
+        if gone:  # the threads of its connection would abort a usual exit
+            sys.stderr.flush()
+            os._exit(2)
         sys.exit(2)
