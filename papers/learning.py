@@ -25,7 +25,7 @@ _RECIPE = {
     "prior": "scalar",
 }
 RECIPE: dict[str, dict[str, Any]] = {
-    "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0},
+    "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0, "eta_steps": 8},
     "plain": _RECIPE,
     "augmented": {**_RECIPE, "samples": 8},
     "augerino": {**_RECIPE, "samples": 8, "epochs": 15},

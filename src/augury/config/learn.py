@@ -43,14 +43,14 @@ _PAPER_B = {
 """Paper B's networks, prior and rate for the weights; 32 views, of which training takes half. No epoch is chosen: the
 run ends when the widths rest. Its posterior makes checkpoints large, so that they are written once a minute."""
 
-_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3, "standardise": True, "prior": "layer"}
+_RECIPE = {"epochs": 0, "rate": 3e-3, "warm_up": 0.3, "standardise": True}
 """Adam with one cycle of the learning rate and a clipped gradient, for digits and photographs alike. With a constant or
-falling rate from the start, networks fit what narrow orbits leave before the widths have grown. One prior precision
-for each layer: on 1,000 photographs the evidence then beats a guess, and with one for all layers it does not."""
+falling rate from the start, networks fit what narrow orbits leave before the widths have grown."""
 
-_LILA = {**_RECIPE, "samples": 1, "evidence_samples": 4, "choose_from": 0.8}
+_LILA = {**_RECIPE, "samples": 1, "evidence_samples": 4, "eta_steps": 20, "choose_from": 0.8}
 """One view per input in training, whose loss bounds that of the average from above (Jensen; paper A, appendix F.1), and
-four in the evidence: three times the steps of eight views at half their cost."""
+four in the evidence: three times the steps of eight views at half their cost. With 8 steps on the widths for each of
+the twenty fits of the curvature, a full rotation of 4,000 digits ended anywhere between 107 and 157 degrees."""
 
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "data_augmented": _PAPER_D,
@@ -114,7 +114,8 @@ class EvidenceConfig(Record):
     positions: str = "reduce"
     """Positions of a convolution: "reduce" (cheap) or "expand"."""
     prior: str = "scalar"
-    """Prior precision for all ("scalar", paper A on MNIST), each "layer", or each parameter "tensor"."""
+    """Prior precision for all ("scalar", paper A on MNIST), each "layer" (the default of `augury.learn` on colour
+    images), or each parameter "tensor"."""
     delta: float = 0.1
     """Prior precision at the start; paper A starts at 1 and trains ten times as long."""
     delta_rate: float = 0.0

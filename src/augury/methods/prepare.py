@@ -43,6 +43,10 @@ GENERATORS_FOR = {
 }
 """Default transformations for each kind of data, and for closed signals; colour images may be mirrored too."""
 
+FOR_COLOUR = {"prior": "layer"}
+"""Defaults for colour images: paper A has one prior precision for all weights on digits, one per tensor on CIFAR-10.
+With one for all, the evidence of 1,000 photographs is below that of a guess."""
+
 CUSTOM = "custom"
 """Name of a user's own network in records."""
 
@@ -133,13 +137,14 @@ def _config(
         model = METHOD_DEFAULTS[method_name(method)].get("model") or MODEL_FOR[kind]
         model = model if model in that_take(data.input_shape) else "mlp"
     name = model if isinstance(model, str) else CUSTOM
-    config = LearnConfig.for_method(method, **{**settings, "model": name}).with_epochs(len(data.x_train))
+    colour = data.kind == "image" and data.input_shape[0] == 3
+    settings = {**(FOR_COLOUR if colour else {}), **settings, "model": name}
+    config = LearnConfig.for_method(method, **settings).with_epochs(len(data.x_train))
     if config.generators is not None and transform is not None:
         raise InputError(
             "give transform or generators, not both: generators only say which transform to make."
         )
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
-        colour = data.kind == "image" and data.input_shape[0] == 3
         config = replace(config, generators=(GENERATORS_FOR[kind], *["flip_x"] * colour))
     return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
 
