@@ -19,7 +19,15 @@ from augury.training.loop import fit
 from augury.transforms.affine2d import Affine2d
 from curvature_cases import filled
 
-FEW = {"epochs": 3, "batch": 17, "evidence_images": 21, "eta_images": 7, "evidence_below": 9.0, "burn_in": 0}
+FEW = {
+    "epochs": 3,
+    "batch": 17,
+    "evidence_images": 21,
+    "eta_images": 7,
+    "eta_steps": 8,
+    "evidence_below": 9.0,
+    "burn_in": 0,
+}
 
 
 def images(N=41, M=9):
