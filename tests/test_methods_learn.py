@@ -11,8 +11,10 @@ from augury.core.errors import AuguryError, InputError, RunError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.methods.learn import learn
+from augury.methods.prepare import prepare
 from augury.models.orbit import OrbitAverage
 from augury.records.results import Invariance
+from augury.training.progress import Progress
 from augury.training.saved_model import load_model
 from augury.transforms.affine2d import AffineCoordinates
 from refusal import refused
@@ -142,6 +144,48 @@ def test_resume_goes_to_the_same_bits_on_the_same_data_only_and_overwrite_starts
     refused("already exists", learn, data, run=tmp_path / "run", **QUICK)
     with pytest.raises(InputError, match=r"data\.fingerprint must be as it was"):
         learn(coordinates(seed=1), run=tmp_path / "run", resume=True, **QUICK)
+
+
+class StopsAfter(Progress):
+    """Raises after an epoch, or when something begins after the epochs."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def epoch(self, row):
+        if row["epoch"] == self.at:
+            raise RuntimeError
+
+    def stage(self, what, done=0, total=0):
+        if what == self.at:
+            raise RuntimeError
+
+
+@pytest.mark.parametrize("at", [5, "intervals of the widths", 6, 9, "test set"])
+def test_a_run_resumes_to_the_same_bits_before_and_after_its_widths_rest(tmp_path, at):
+    settings = {
+        "epochs": 10,
+        "batch": 20,
+        "generators": ("rotation",),
+        "evidence_below": 9.0,
+        "checkpoint_seconds": 0.0,
+    }
+    whole = learn(coordinates(), **settings)
+    assert whole.config.learning == 5
+    with pytest.raises(RuntimeError):
+        learn(coordinates(), run=tmp_path / "run", callbacks=[StopsAfter(at)], **settings)
+    resumed = learn(coordinates(), run=tmp_path / "run", resume=True, **settings)
+    assert same_bits(resumed.model.state_dict(), whole.model.state_dict())
+    assert resumed.invariance.widths == whole.invariance.widths
+    assert resumed.invariance.log_evidence == whole.invariance.log_evidence
+
+
+def test_only_classifiers_finish_under_less_of_the_prior():
+    x = torch.randn(20, 2, generator=generator(0))
+    data = Dataset(x, x[:, :1], x[:0], x[:0, :1], kind="coordinates", task="regression")
+    assert prepare(data, None, "lila", None, {}).config.finish == 0
+    assert prepare(data, None, "lila", None, {"finish": 0.2}).config.finish == 0.2
+    assert prepare(coordinates(), None, "lila", None, {}).config.finish == 0.5
 
 
 def one_image(data: Dataset) -> Dataset:

@@ -107,13 +107,13 @@ class Evidence(Climber):
         )
 
     @torch.no_grad()
-    def add_prior_gradient(self) -> None:
-        """Add the gradient of `penalty` to the weights' gradients: the same, without a graph."""
+    def add_prior_gradient(self, share: float = 1.0) -> None:
+        """Add the gradient of `penalty`, or a share of it, to the weights' gradients: the same, without a graph."""
         structure = self.laplace.structure
         for block, d in zip(structure.blocks, structure.delta_of_blocks(self.delta), strict=True):
             for p in block.parameters:
                 if p.grad is not None:
-                    p.grad.add_(p, alpha=float(d) / self.N)
+                    p.grad.add_(p, alpha=share * float(d) / self.N)
 
     def step(self, batches: Data, rng: torch.Generator) -> dict[str, float]:
         """Climb once: factors, prior and noise, widths.
@@ -265,11 +265,11 @@ class NtkEvidence(Climber):
         self.delta_optimizer = torch.optim.Adam(self.noise or nothing, lr=config.eta_rate)
 
     @torch.no_grad()
-    def add_prior_gradient(self) -> None:
-        """Add the gradient of delta |theta|^2 / 2N to the weights' gradients."""
+    def add_prior_gradient(self, share: float = 1.0) -> None:
+        """Add the gradient of delta |theta|^2 / 2N, or a share of it, to the weights' gradients."""
         for p in self.model.net.parameters():
             if p.grad is not None:
-                p.grad.add_(p, alpha=float(self.delta[0]) / self.N)
+                p.grad.add_(p, alpha=share * float(self.delta[0]) / self.N)
 
     def step(self, batches: Data, rng: torch.Generator) -> dict[str, float]:
         """Climb once: several steps on the widths (and on the noise of a regression), each from one group."""

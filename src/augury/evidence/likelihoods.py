@@ -36,8 +36,12 @@ class Likelihood(nn.Module, ABC):
         """Raise unless the shapes, types and labels of y fit the outputs f."""
 
     @abstractmethod
+    def log_probs(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."]) -> Float[Tensor, " B"]:
+        """Return log p(y | f) of every datum."""
+
     def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."]) -> Float[Tensor, ""]:
         """Return log p(y | f), summed over the batch."""
+        return self.log_probs(f, y).sum()
 
     @abstractmethod
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
@@ -105,8 +109,8 @@ class Categorical(Likelihood):
             )
         refuse_probabilities(f)
 
-    def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, ""]:
-        return -F.cross_entropy(f, y, reduction="sum")
+    def log_probs(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, " B"]) -> Float[Tensor, " B"]:
+        return -F.cross_entropy(f, y, reduction="none")
 
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         """Return sum_c r_c sqrt(p_c) (e_c - p)."""
@@ -172,8 +176,8 @@ class Gaussian(Likelihood):
                 f"targets {list(y.shape)}. One number per row is [batch, 1]: y[:, None]."
             )
 
-    def log_prob(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, ""]:
-        return _log_normal((y - f).square().sum(), f.numel(), self.log_sigma2.to(f))
+    def log_probs(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, " B"]:
+        return _log_normal((y - f).square().sum(1), f.shape[1], self.log_sigma2.to(f))
 
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         """Return r itself: for unit noise Lambda is the identity."""

@@ -198,12 +198,10 @@ class NtkBound:
         for k, (group, labels) in enumerate(zip(x.split(M), y.split(M), strict=True)):
             views = self.model.views(group, generator(seed + k, x.device), S)
             f, (stack,) = self.exact.group(views, S, self.likelihood.root, [torch.arange(C)], graph=False)
-            terms += [
-                self.likelihood.log_prob(*datum) for datum in zip(f.split(1), labels.split(1), strict=True)
-            ]
+            terms.append(self.likelihood.log_probs(f, labels))
             spectra.append(torch.linalg.eigvalsh(stack.sum(0)).clamp(min=0))
         spectrum = torch.cat(spectra) * self.likelihood.scale("ggn").to(spectra[0])
-        delta, found = torch.logspace(-3, 5, 161).to(spectrum), torch.stack(terms)
+        delta, found = torch.logspace(-3, 5, 161).to(spectrum), torch.cat(terms)
         logdet = torch.log1p(spectrum[:, None] / delta).sum(0)
         bound = N / len(x) * (found.double().sum() - logdet / 2) - delta * squares / 2
         return float(bound.max()), found

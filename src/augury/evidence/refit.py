@@ -23,7 +23,7 @@ not converge: on a CNN and 1,000 digits, 25 steps of L-BFGS gained 200 nats and 
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -43,14 +43,12 @@ from augury.evidence.posterior import NaturalAscent, OutputPosterior, cholesky
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
-VIEWS, FEWEST = (
-    32,
-    8,
-)  # views per input for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
-SHALLOW, DEEP, KERNEL = 1000, 400, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+VIEWS, FEWEST = 32, 12  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
+CURVED = 30  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
+SHALLOW, DEEP, KERNEL = 1000, 250, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
+LEAST = 0.25  # share of the sum of squares that is left without the noise of the views, at least
 STEPS = 10  # natural-gradient steps at one width, at most
 ENOUGH = 0.02  # nats: natural-gradient steps that would gain less are not taken
 
@@ -173,16 +171,15 @@ class LaplaceRefit(Refit):
                 if self.shallow:
                     self._climb(phi, fit)
             with torch.no_grad():
-                f = self._f(phi)
-                residual, one_by_one = (
-                    likelihood.residual(f, self.y),
-                    zip(f.split(1), self.y.split(1), strict=True),
-                )
-                terms = torch.stack([likelihood.log_prob(*datum) for datum in one_by_one])
-                sums = {"log_likelihood": terms.double().sum(), "residual": residual.square().sum()}
+                f, by_half = self._f(phi), [self._f(half) for half in (halves[0], halves[-1])]
+                terms = without_noise(lambda f: likelihood.log_probs(f, self.y), f, *by_half)
+                squares = without_noise(lambda f: likelihood.residual(f, self.y).square(), f, *by_half).sum()
+                residual = likelihood.residual(f, self.y)
+                squares = torch.maximum(squares, residual.square().sum() * LEAST)
+                sums = {"log_likelihood": terms.double().sum(), "residual": squares}
                 fit = replace(fit, **{name: float(value) / self.share for name, value in sums.items()})
                 log_p = float(laplace.log_evidence(fit, self.evidence.delta))
-                halved = (self._f(halves[0]) - self._f(halves[-1])) / 2
+                halved = (by_half[0] - by_half[1]) / 2
                 noise = (halved * residual * likelihood.scale("ggn")).sum(1)
         finally:
             laplace.output = output
@@ -323,6 +320,17 @@ def output_layer(evidence: Evidence, x: Tensor) -> nn.Linear | None:
         f = net(x)
     handle.remove()
     return layer if len(seen) == 1 and seen[0][0] == 2 and torch.equal(seen[0][1], f) else None
+
+
+def without_noise(
+    of: Callable[[Tensor], Tensor], f: Tensor, one: Tensor, other: Tensor
+) -> Float[Tensor, "B ..."]:
+    """Return a concave or convex function of E[f] without the bias of f's noise, to second order.
+
+    f is the mean of two independent halves of the views; the noise of a half has twice the variance of f's, and so does
+    its bias: a quadratic function has none left.
+    """
+    return 2 * of(f) - (of(one) + of(other)) / 2
 
 
 def gaussian_evidence(phi: Float[Tensor, "N F"], y: Float[Tensor, "N C"]) -> float:

@@ -22,7 +22,7 @@ from augury.config.learn import LearnConfig
 from augury.models.orbit import OrbitAverage
 from augury.training.evaluate import LOSSES
 from augury.training.learner import Learner
-from augury.training.optimizers import Cosine, for_weights
+from augury.training.optimizers import Cosine, clipped_step, for_weights
 from augury.transforms.base import Transform
 
 
@@ -36,14 +36,15 @@ class Augerino(Learner):
         self.loss, self.reward = LOSSES[task], config.eta_reward
         self.weights = for_weights(net, config, config.weight_decay)
         self.widths = torch.optim.Adam(transform.parameters(), lr=config.eta_rate)
-        self.cosines = [Cosine(self.weights, config.rate_end), Cosine(self.widths, config.eta_rate_end)]
+        weights = Cosine(self.weights, config.rate_end, config.warm_up)
+        self.cosines, self.clip = [weights, Cosine(self.widths, config.eta_rate_end)], config.clip
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         transform = self.model.transform
         loss = self.loss(self.model.average(x, rng), y)
         objective = loss - self.reward * torch.linalg.vector_norm(transform.eta)
         value = self.backward(objective, loss, rng, self.weights, self.widths)
-        self.weights.step()
+        clipped_step(self.weights, self.clip)
         self.widths.step()
         transform.project_()
         return value

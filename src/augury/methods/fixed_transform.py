@@ -22,7 +22,7 @@ from augury.models.weight_tied import exact_group, tie
 from augury.training.batches import Batches
 from augury.training.evaluate import LOSSES
 from augury.training.learner import Findings, Learner, widths_of
-from augury.training.optimizers import Cosine, for_weights
+from augury.training.optimizers import Cosine, clipped_step, for_weights
 from augury.transforms.base import Transform
 from augury.transforms.finite_groups import FiniteGroup
 
@@ -43,7 +43,7 @@ class GivenTransform(Learner):
         self.model, self.given = model, transform.requires_grad_(False)
         self.loss = LOSSES[task]
         self.weights = for_weights(model, config, config.weight_decay)
-        self.cosine = Cosine(self.weights, config.rate_end)
+        self.cosine, self.clip = Cosine(self.weights, config.rate_end, config.warm_up), config.clip
 
     @property
     def transform(self) -> Transform:
@@ -58,7 +58,7 @@ class GivenTransform(Learner):
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         loss, objective = self.objective(x, y, rng)
         value = self.backward(objective, loss, rng, self.weights)
-        self.weights.step()
+        clipped_step(self.weights, self.clip)
         return value
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:

@@ -203,8 +203,8 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter, kno
     if isinstance(learner, WithEvidence):
         learner.climbing = True  # after so few steps it has not learned enough to begin by itself
     started = clock()
-    found = learner.end_epoch(batches, config.epochs, rng)
-    climb = (clock() - started) / max(1, config.climbs(config.epochs)) if LOG_EVIDENCE in found else 0.0
+    found = learner.end_epoch(batches, config.learning, rng)
+    climb = (clock() - started) / max(1, config.climbs(config.learning)) if LOG_EVIDENCE in found else 0.0
     quick = STEP_SECONDS / max(median(times[1:]) * config.samples_eval / config.samples, 1e-9)
     some, own = data.x_test[: max(1, min(SCORED, int(quick)))], learner.transform
     started = clock()

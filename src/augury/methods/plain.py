@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
-from augury.methods.lila import WithEvidence, make_evidence
+from augury.methods.lila import WithEvidence, cosine_of, make_evidence
 from augury.models.orbit import OrbitAverage
 from augury.records.results import Width
 from augury.training.batches import Batches
 from augury.training.evaluate import LOSSES
 from augury.training.learner import Findings
-from augury.training.optimizers import Cosine, for_weights
+from augury.training.optimizers import for_weights
 from augury.transforms.base import Transform
 from augury.transforms.compose import Identity
 
@@ -35,7 +35,7 @@ class Plain(WithEvidence):
             self.ends_with = "evidence"
             self.evidence = make_evidence(OrbitAverage(net, Identity(), 1, 1), config, task, N)
         self.weights = for_weights(net, config, 0.0 if self.evidence else config.weight_decay)
-        self.cosines = [Cosine(self.weights, config.rate_end, config.warm_up)]
+        self.cosines = [cosine_of(self.weights, config, config.rate_end, config.warm_up)]
 
     def train_step(self, x: Tensor, y: Tensor, rng: torch.Generator) -> float:
         f = self.model(x)

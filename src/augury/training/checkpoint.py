@@ -25,7 +25,7 @@ from augury.core.files import written_whole
 from augury.core.rng import Stream
 from augury.records.record import loads
 from augury.records.saved import CHECKSUM
-from augury.training.learner import Learner
+from augury.training.learner import Findings, Learner
 
 STATE, STATE_0_1 = "state", "state.json"
 """Key of the plain data in a file's metadata; their file in version 0.1, which had no checksums."""
@@ -143,6 +143,8 @@ class RunState:
     """A line of metrics for each epoch."""
     best: Best | None = None
     """The best epoch, if the method has an evidence."""
+    findings: Findings | None = None
+    """What was learned, once only the weights are trained on."""
 
 
 def learned(learner: Learner) -> dict[str, Tensor]:
@@ -177,6 +179,8 @@ def take(learner: Learner, state: RunState) -> tuple[dict[str, Tensor], dict[str
     tensors["rng_global"] = torch.get_rng_state()
     facts: dict[str, Any] = {"seconds": state.seconds, "total": state.total, "rows": state.rows}
     facts |= {"optimizers": {}, "best": None}
+    if state.findings is not None:
+        facts["findings"] = state.findings.to_json()
     for name, optimizer in learner.optimizers().items():
         values = optimizer.state_dict()
         plain: dict[str, dict[str, Any]] = {}
@@ -210,6 +214,9 @@ def put_back(
         state.rows = facts.get("rows", [])
         if facts["best"] is not None:
             state.best = Best(**facts["best"], tensors=under(tensors, "best/"))
+        if "findings" in facts:
+            state.findings = Findings.from_json(facts["findings"])
+            learner.finish()
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
             f"the checkpoint does not fit this method: {error!r:.200}. Start a new run."

@@ -13,6 +13,7 @@ is what a checkpoint holds, and what lets a killed run resume bit for bit.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
@@ -40,6 +41,17 @@ class Findings:
     """Log evidence of the final state, if the method has one."""
     notes: tuple[str, ...] = ()
     """Remarks, such as a target that was not reached."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for a checkpoint."""
+        widths = {name: width.to_json() for name, width in self.widths.items()}
+        return {"widths": widths, "log_evidence": self.log_evidence, "notes": list(self.notes)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Findings":
+        """Rebuild what `to_json` gave."""
+        widths = {name: Width.from_json(width) for name, width in values["widths"].items()}
+        return cls(widths, values["log_evidence"], tuple(values["notes"]))
 
 
 def untold(done: int, total: int) -> None:
@@ -106,6 +118,9 @@ class Learner(ABC):
     def transform(self) -> Transform | None:
         """The distribution over transformations, if the method has one."""
         return self.model.transform if isinstance(self.model, OrbitAverage) else None
+
+    def finish(self) -> None:  # noqa: B027
+        """Train on after `conclude`: from now on only the weights move."""
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Return what was learned, after the best epoch has been restored."""

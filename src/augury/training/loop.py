@@ -3,7 +3,8 @@
     for each epoch:  a step on every mini-batch, in a seeded order, rates set by cosine
                      what the method does once per epoch
                      a line of metrics; the best evidence so far; a checkpoint if one is due, or a signal came
-    restore the epoch with the best evidence; let the learner conclude; score the test set
+    restore the epoch with the best evidence; let the learner conclude
+    epochs on the weights alone, if the settings ask for them (`finish`); score the test set
 
 The test set is only scored, never trained on or chosen by. Training stops early (`settle_window`) when widths and
 evidence no longer drift: the mean of the newer half of a window of epochs is compared with that of the older half, of
@@ -58,7 +59,7 @@ class Fit:
     epoch: int
     """The epoch whose state was kept: the last one, or the one with the best evidence."""
     seconds: float
-    """Training time, test scores aside."""
+    """Training time with the intervals, test scores aside."""
     outputs: Float[Tensor, "M D"] | None = None
     """The model's outputs on the test inputs; None without a test set."""
 
@@ -80,8 +81,17 @@ def fit(
         state = _begin(learner, config, folder, progress)
         progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
         try:
-            _train(learner, data, batches, config, state, folder, progress)
-            return _finish(learner, data, batches, state, progress)
+            train = partial(_train, learner, data, batches, config, state, folder, progress)
+            kept = config.epochs
+            if state.findings is None:
+                train(config.learning)
+                kept = _restore_best(learner, state)
+                state.findings = _conclude(learner, batches, state, progress)
+            if config.learning < config.epochs and state.epoch >= config.learning:
+                kept = config.epochs
+                learner.finish()
+                train(config.epochs)
+            return _finish(learner, data, batches.N, state, kept, progress)
         except torch.linalg.LinAlgError as error:
             raise _lost(f"a matrix could not be decomposed ({str(error).split(':')[0]})") from error
         finally:
@@ -119,6 +129,7 @@ def _train(
     state: RunState,
     folder: RunFolder | None,
     progress: Progress,
+    until: int,
 ) -> None:
     saved_at = time.monotonic()
 
@@ -127,16 +138,17 @@ def _train(
             tensors, facts = take(learner, state)
             save_checkpoint(folder.checkpoint, state.epoch, tensors, facts, state.step)
 
-    over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
+    over = state.epoch >= until or _at_rest(learner, config, state, batches.N)
     with held_back(folder is not None or learner.world.size > 1) as signals:
         while not over:
             row = _epoch(learner, batches, config, state, progress, signals, save)
             _to_units(row, data)
             state.rows.append(row)
-            over = state.epoch >= config.epochs or _at_rest(learner, config, state, batches.N)
-            if over or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
-                row |= _scores(learner, data, 0 if over else config.evaluate_images)[0]
-            if state.epoch >= config.choose_from * config.epochs:
+            over = state.epoch >= until or _at_rest(learner, config, state, batches.N)
+            last = over and until == config.epochs
+            if last or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
+                row |= _scores(learner, data, 0 if last else config.evaluate_images)[0]
+            if state.epoch >= config.choose_from * config.learning:
                 _keep_best(learner, state)
             progress.epoch(row)
             if folder is not None:
@@ -254,26 +266,36 @@ def _keep_best(learner: Learner, state: RunState) -> None:
         state.best = Best(state.epoch, evidence, learned(learner))
 
 
-def _finish(learner: Learner, data: Dataset, batches: Batches, state: RunState, progress: Progress) -> Fit:
-    started = time.perf_counter()
+def _restore_best(learner: Learner, state: RunState) -> int:
+    """Go back to the epoch with the best evidence, if the method has one; return which epoch is kept."""
     epoch = state.epoch
     if state.best is not None:
         restore_learned(learner, state.best.tensors)
-        epoch = state.best.epoch
+        epoch, state.best = state.best.epoch, None
     _align(learner)
+    return epoch
+
+
+def _conclude(learner: Learner, batches: Batches, state: RunState, progress: Progress) -> Findings:
+    started = time.perf_counter()
     if learner.ends_with:
         progress.stage(learner.ends_with)
         learner.tell = partial(progress.stage, learner.ends_with)
     findings = learner.conclude(batches, state.rngs["views"])
+    state.seconds += time.perf_counter() - started
+    return findings
+
+
+def _finish(learner: Learner, data: Dataset, N: int, state: RunState, epoch: int, progress: Progress) -> Fit:
+    findings = state.findings
+    assert findings is not None  # `fit` has concluded
     if findings.log_evidence is not None:
-        found = findings.log_evidence - batches.N * data.log_scale
-        findings = replace(findings, log_evidence=found)
-    seconds = state.seconds + time.perf_counter() - started
+        findings = replace(findings, log_evidence=findings.log_evidence - N * data.log_scale)
     if len(data.x_test):
         progress.stage("test set")
     scores, outputs = _scores(learner, data)
     learner.model.eval()
-    return Fit(findings, scores, state.rows, epoch, seconds, outputs)
+    return Fit(findings, scores, state.rows, epoch, state.seconds, outputs)
 
 
 def drift(values: Sequence[float]) -> float:

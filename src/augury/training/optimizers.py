@@ -12,6 +12,8 @@ from augury.transforms.base import Transform
 
 LOWEST = 1 / 25
 """Where a warm-up begins, as a share of the peak rate."""
+SECOND_WARM_UP = 0.1
+"""Share of a second cycle in which the rate rises."""
 
 
 def cosine(start: float, end: float, t: float) -> float:
@@ -20,21 +22,28 @@ def cosine(start: float, end: float, t: float) -> float:
 
 
 class Cosine:
-    """The learning rate of every group: from a share of its own up to it, then down to `end`."""
+    """The learning rate of every group: from a share of its own up to it, then down to `end`.
 
-    def __init__(self, optimizer: torch.optim.Optimizer, end: float, warm_up: float = 0.0) -> None:
+    In the last part of the training, a share `again`, it does so once more.
+    """
+
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, end: float, warm_up: float = 0.0, again: float = 0.0
+    ) -> None:
         if end < 0:
             raise InputError(f"the last learning rate must not be negative; got {end}.")
-        self.optimizer, self.end, self.warm_up = optimizer, end, warm_up
+        self.optimizer, self.end, self.warm_up, self.again = optimizer, end, warm_up, again
         self.peaks = [float(group["lr"]) for group in optimizer.param_groups]
 
     def set(self, t: float) -> None:
         """Set the rates for the next step, when a share t of the training is done."""
+        first = 1 - self.again
+        t, warm_up = (t / first, self.warm_up) if t < first else ((t - first) / self.again, SECOND_WARM_UP)
         for group, peak in zip(self.optimizer.param_groups, self.peaks, strict=True):
-            if t < self.warm_up:
-                group["lr"] = cosine(LOWEST * peak, peak, t / self.warm_up)
+            if t < warm_up:
+                group["lr"] = cosine(LOWEST * peak, peak, t / warm_up)
             else:
-                group["lr"] = cosine(peak, self.end, (t - self.warm_up) / (1 - self.warm_up))
+                group["lr"] = cosine(peak, self.end, (t - warm_up) / (1 - warm_up))
 
 
 SCALAR_RATE = 0.1
@@ -53,6 +62,13 @@ def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> tor
     if slow:
         groups.append({"params": slow, "lr": config.rate * SCALAR_RATE})
     return torch.optim.SGD(groups, lr=config.rate, momentum=0.9, weight_decay=weight_decay)
+
+
+def clipped_step(optimizer: torch.optim.Optimizer, clip: float) -> None:
+    """Take a step with a gradient of norm `clip` at most; 0 for any."""
+    if clip:
+        nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], clip)
+    optimizer.step()
 
 
 LARGEST_STEP, SMALLEST_STEP = 0.5, 1e-4
