@@ -133,6 +133,7 @@ REFUSED = [
     ((X, Y), "subset must be between 1 and", {"subset": 0}),
     ((X, Y), "subset must be between 1 and 6", {"subset": 9}),
     ((X, Y), "test_fraction must be at least 0 and below 1; got 1.0", {"test_fraction": 1.0}),
+    ((X[:, 0], Y), "variants are for images .* got data of kind 'features'", {"variant": "rotated"}),
     ((X, Y), "Did you mean 'classification'", {"task": "clasification"}),
     ((X + 1j, Y), "must hold real numbers"),
     (None, "got NoneType.$"),

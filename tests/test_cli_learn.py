@@ -9,6 +9,7 @@ from PIL import Image
 
 import augury.methods.learn as learning
 from augury.training.progress import Progress
+from data_doubles import image_folder
 
 pytestmark = pytest.mark.usefixtures("short_walks")
 QUICK = ["--epochs", "2", "--samples", "2", "--batch", "8", "--set", "samples_eval=2", "--model", "mlp5"]
@@ -56,6 +57,15 @@ def test_options_that_may_surprise_are_remarked(npz, augury):
     assert "intervals of the widths" in err and "test set" in err  # a line for each stage
 
 
+def test_a_test_fraction_is_remarked_where_the_test_set_has_about_that_size(augury, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for part, n in (("train", 7), ("val", 3)):
+        image_folder(tmp_path / "pets" / part, {"cat": n, "dog": n})
+    quick = ("--model", "mlp", "-m", "plain", "--epochs", 1, "--test-fraction", 0.3)
+    assert "--test-fraction 0.3 has no effect" in augury("learn", "pets", *quick)[2]
+    assert "no effect" not in augury("learn", "pets/train", *quick)[2]
+
+
 def test_no_baseline_and_widths_of_ones_own(npz, augury, tmp_path):
     _, out, _ = augury("learn", npz, *QUICK, "--run", "a", "--no-baseline", "--json")
     assert json.loads(out)["baseline"] is None and not (tmp_path / "a" / "baseline").exists()
@@ -64,6 +74,14 @@ def test_no_baseline_and_widths_of_ones_own(npz, augury, tmp_path):
     words = ("-m", "augmented", "-w", "rotation=30", "-g", "rotation", "--json")
     found = json.loads(augury("learn", npz, *QUICK, *words)[1])["widths"]["rotation"]
     assert found["value"] == pytest.approx(30.0) and found["verdict"] == "given"
+
+
+def test_given_widths_are_not_said_to_be_what_the_labels_allow(npz, augury):
+    quick = ("learn", npz, *QUICK, "--epochs", 1, "--no-baseline", "-g", "rotation,shear", "-m")
+    out = augury(*quick, "augmented", "-w", "rotation=30")[1]
+    assert "The widths that were given, plus or minus" in " ".join(out.split()) and "stay the same" not in out
+    out = augury(*quick[:-4], "-m", "plain")[1]
+    assert "no transformation at all" in out and "rotation" not in out
 
 
 def test_runs_without_a_name_get_one_each(npz, augury):

@@ -48,6 +48,10 @@ SAYS = {
     "learn ok.npz --seeds 0": "--seeds must be at least 1; got 0",
     "learn ok.npz --test empty/": "must both be folders, or both .npz files",
     "learn ok.npz --run a --overwrite --resume": "exclude each other",
+    "learn a": "a is the folder of a run, not of data",
+    "learn ok.npz --tensorboard text.txt": "there is a file at text.txt",
+    "learn real.npz": "say task='regression' (--task regression)",
+    "audit ok.npz a -g C4": "a is the folder of a run, not of data",
     WEIGHTS: "name what the model should be invariant to",
     f"{WEIGHTS} -g C5x": "transformation must be one of",
     f"{WEIGHTS} -g C4 --fail-above LY=1": "Did you mean 'LI'",
@@ -65,6 +69,7 @@ SAYS = {
     "export a": "--to",
     "report": "RUN...",
     "report a --out mine.html": "not overwritten",
+    "report a --out .": ". is a folder",
     "compare a": "at least two runs",
     "compare a a --out mine.html": "not overwritten",
     "doctor ok.npz --seconds 0": "--seconds must be positive",
@@ -90,6 +95,7 @@ def place(tmp_path_factory):
     np.savez(folder / "ok.npz", x=x, y=y)
     np.savez(folder / "nan.npz", x=x * np.nan, y=y)
     np.savez(folder / "one_class.npz", x=x, y=y * 0)
+    np.savez(folder / "real.npz", x=x, y=y + 0.5)
     (folder / "empty").mkdir()
     shutil.copytree(ROOT / "tests" / "data" / "runs_0_1" / "lila", folder / "a")
     save_file(build("mlp5", (1, 8, 8), 2, generator(0)).state_dict(), folder / "w.safetensors")

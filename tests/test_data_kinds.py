@@ -105,6 +105,12 @@ REFUSED = [
     ("a mapping of something else", lambda: {"pixels": arrays(7)}, "must hold x_train, .* it holds pixels"),
     ("an array alone", lambda: arrays(8, 8), "must have labels; got an array"),
     ("a loader of a stream", lambda: DataLoader(Stream()), "no length"),
+    ("sparse inputs", lambda: (torch.eye(60).to_sparse(), Y), r"must be dense; .* x.to_dense\(\)"),
+    ("masked values", lambda: (np.ma.masked_less(arrays(8, 8), 0.5), Y), "must be there; .* are masked"),
+    ("one number for each input", lambda: (arrays(), Y), r"got \[60\]. .* x\[:, None\]"),
+    ("inputs without any number", lambda: (arrays(8, 0), Y), r"must hold numbers; got shape \[60, 8, 0\]"),
+    ("targets that are all equal", lambda: (arrays(7), np.full((60, 1), 7.5)), "all targets are 7.5"),
+    ("targets too close for float32", lambda: (arrays(7), 1.7e9 + Y[:, None]), "Subtract a constant"),
 ]  # fmt: skip
 
 
@@ -160,12 +166,12 @@ def test_folders_of_images_inside_validation_beside_test_and_splits_that_are_no_
 
 
 @pytest.mark.parametrize("header", ["file,label\n", "Filename,Class\n", "picture,animal\n", ""])
-@pytest.mark.parametrize("ending", [".png", ""])
-def test_a_table_of_labels(tmp_path, header, ending):
+@pytest.mark.parametrize("path", ["{}.png", "{}", "./{}.png", "images\\{}.png"])
+def test_a_table_of_labels(tmp_path, header, path):
     (tmp_path / "images").mkdir()
     for i in range(10):
         picture(8, 8, "L", value=10 * i).save(tmp_path / f"images/{i}.png")
-    lines = [f"{i}{ending},{'dog' if i % 2 else 'cat'}" for i in range(10)]
+    lines = [f"{path.format(i)},{'dog' if i % 2 else 'cat'}" for i in range(10)]
     (tmp_path / "labels.csv").write_text(header + "\n".join(lines))
     for place in (tmp_path, tmp_path / "images"):
         data = load(place, test_fraction=0.0)

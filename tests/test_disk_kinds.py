@@ -134,6 +134,7 @@ REFUSED = [
     (".npz of pickled objects",
      lambda p: npz(p, x=np.array([{}, {}], dtype=object), y=Y[:2]), "never loaded"),
     (".npz with other names", lambda p: npz(p, pixels=pixels(), kind=Y), "must hold x_train"),
+    ("the folder of a run", lambda p: npz(p, x=pixels()).rename(p / "metrics.jsonl").parent, "is the folder of a run"),
     ("any other file", lambda p: loose(p, 1) / "0.png", "must be an .npz"),
 ]  # fmt: skip
 

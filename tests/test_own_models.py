@@ -242,6 +242,9 @@ def test_a_run_begins_with_the_weights_of_another_and_trains_its_head(tmp_path):
     loaded = augury.load_model(tmp_path / "b")
     assert torch.equal(loaded(x), learned.model(x))
     refused("the name and shape", augury.learn, data(), nn.Conv2d(1, 2, 3), **settings)
+    refused(
+        "the name and shape", augury.learn, data(), "mlp", **settings
+    )  # alike are mean and scale of inputs only
 
 
 # Pickles and programs

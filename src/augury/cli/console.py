@@ -23,7 +23,6 @@ from rich.text import Text
 
 from augury import __version__
 from augury.core.files import write_text
-from augury.data.named import NAMED
 from augury.records.results import Width
 from augury.training.progress import Progress
 from augury.training.run_folder import COMMAND
@@ -107,13 +106,9 @@ def read_data(reader: Callable[..., Any], source: str, quiet: bool, **reading: A
     if data.skipped:
         note(f"skipped {plural(len(data.skipped), 'file')} that cannot be read, such as {data.skipped[0]}")
     fraction = reading.get("test_fraction")
-    if fraction is not None:
-        N, M = len(data.x_train), len(data.x_test)
-        other = "subset" not in reading and abs(M - fraction * (N + M)) > data.n_outputs
-        if source in NAMED or "test" in reading or other:
-            note(
-                f"--test-fraction {fraction:g} has no effect: the data have a test set of their own, {M:,} examples"
-            )
+    if fraction is not None and not data.split:
+        own = f"the data have a test set of their own, {plural(len(data.x_test), 'example')}"
+        note(f"--test-fraction {fraction:g} has no effect: {own}")
     return data
 
 
@@ -187,7 +182,9 @@ def widths_table(widths: Mapping[str, Width]) -> Table:
         columns["planted"] = lambda name, w: number(w.planted, w.unit)
     columns["verdict"] = lambda name, w: w.verdict
     rows = [[write(name, w) for write in columns.values()] for name, w in widths.items()]
-    made = table("How far the labels stay the same, plus or minus", columns, rows)
+    given = all(w.verdict == "given" for w in widths.values())
+    title = "The widths that were given" if given else "How far the labels stay the same"
+    made = table(f"{title}, plus or minus", columns, rows)
     made.columns[-1].justify = "left"
     return made
 

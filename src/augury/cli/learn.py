@@ -294,8 +294,8 @@ COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", 
 def summary(runs: list[Invariance]) -> Group:
     """Return what is shown of a run and of its baseline."""
     found = Text(headline(runs[0]).striptags(), style="bold")
-    widths: list[Any] = [found, widths_table(runs[0].widths)] if runs[0].widths else []
-    return Group(*widths, _scores(runs), *(Text(note) for run in runs for note in run.notes))
+    widths = [widths_table(runs[0].widths)] if runs[0].widths and runs[0].method != "plain" else []
+    return Group(found, *widths, _scores(runs), *(Text(note) for run in runs for note in run.notes))
 
 
 def _scores(runs: list[Invariance]) -> Table:

@@ -60,6 +60,8 @@ class Dataset:
     """What a reader did to the values: "scaled to 0..1"."""
     remark: str = ""
     """What a reader did with further parts: "val as test set", "val not used"."""
+    split: bool = False
+    """Whether the test examples were split off by a reader (`test_fraction`)."""
     closed: bool = False
     """Whether signals are closed, as outlines are: no sample is the first."""
     target_mean: tuple[float, ...] = ()

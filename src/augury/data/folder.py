@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from posixpath import normpath
 from typing import TypeVar
 
 import numpy as np
@@ -319,12 +320,12 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
             f"({', '.join(LABEL_COLUMNS[:3])}, ...); its first line is {','.join(rows[0]) if rows else 'missing'}."
         )
     found = []
-    for row in rows if rows[0][columns[0]].strip() in files else rows[1:]:
+    for row in rows if _plain(rows[0][columns[0]]) in files else rows[1:]:
         if len(row) <= max(columns):
             raise InputError(
                 f"every line of {table} must hold a file and a label; one is {','.join(row)!r:.60}."
             )
-        name, label = (row[k].strip() for k in columns)
+        name, label = _plain(row[columns[0]]), row[columns[1]].strip()
         if name not in files and not opener.skip_bad:
             raise InputError(
                 f"{table} lists {name}, which is no image in {folder}. Remove the line (or --skip-bad)."
@@ -335,3 +336,8 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
     if not found:
         raise InputError(f"{table} must list at least one readable image; it lists none.")
     return found
+
+
+def _plain(path: str) -> str:
+    """Return the path in a table as a folder lists it, which may begin with ./ or have backslashes."""
+    return normpath(path.strip().replace("\\", "/"))

@@ -27,8 +27,14 @@ from augury.data.rows import Rows, blocks, is_large, limits, mapping
 def as_array(values: Any) -> np.ndarray:
     """Return a tensor, an array, a column or nested lists as a numpy array of numbers or text."""
     if isinstance(values, Tensor):
+        if values.layout != torch.strided:
+            raise InputError("arrays must be dense; got a sparse tensor. Take x.to_dense().")
         values = values.detach().cpu()
         return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    if hasattr(values, "toarray"):
+        raise InputError("arrays must be dense; got a sparse matrix. Take x.toarray().")
+    if np.ma.is_masked(values):
+        raise InputError(f"every value must be there; {values.mask.sum():,} are masked. Fill or remove them.")
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -65,6 +71,12 @@ def infer_kind(x: np.ndarray, kind: str | None = None) -> str:
     """Return what the inputs are, as stated or else from their shape; raise where that is ambiguous."""
     if kind is not None:
         return choose("kind", kind, SHAPES)
+    if x.ndim == 1:
+        raise InputError(
+            f"inputs must be [N, ...]; got {list(x.shape)}. One number for each input is x[:, None]."
+        )
+    if 0 in x.shape[1:]:
+        raise InputError(f"inputs must hold numbers; got shape {list(x.shape)}.")
     if x.ndim == 4:
         if _channel_axis(x.shape) is None:
             raise InputError(

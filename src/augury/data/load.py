@@ -168,6 +168,8 @@ def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
         held_out = None if test is None else open_arrays(test)
         what = "folder" if path.is_dir() else "file"
         return read_table(open_arrays(path), options, test=held_out, source=f"{what} {path}")
+    if any((path / name).is_file() for name in ("metrics.jsonl", "adaptation.json", "audit.json")):
+        raise InputError(f"{path} is the folder of a run, not of data. Name the data that it was made from.")
     if path.is_dir():
         from augury.data.folder import read_folder
 

@@ -68,6 +68,7 @@ def assemble(
     y_test, names = train.y[:0] if test is None else test.y, class_names
     if task == "regression":
         y, y_test, names = regression_targets(train.y), regression_targets(y_test), ()
+        check_spread(train.y, y)
     else:
         y, y_test, names = encode(class_labels(train.y), class_labels(y_test), names)
         only = ", ".join(names[i] for i in np.setdiff1d(y_test, y) if 0 <= i < len(names))
@@ -89,6 +90,7 @@ def assemble(
         layout=train.layout,
         scaling=train.scaling,
         remark=remark,
+        split=test is None,
     )
 
 
@@ -127,7 +129,7 @@ def _whole(y: np.ndarray) -> np.ndarray:
     if len(bad):
         raise InputError(
             f"class labels must be integers; got {y.dtype}, with {y[bad[0]]:g} at position {bad[0]}. "
-            f"For real targets, say task='regression'."
+            f"For real targets, say task='regression' (--task regression)."
         )
     return y.astype(np.int64)
 
@@ -173,6 +175,21 @@ def encode(
         )
     names = tuple(map(str, classes.tolist()))
     return np.searchsorted(classes, y_train), np.searchsorted(classes, y_test), names
+
+
+def check_spread(y: np.ndarray, kept: np.ndarray) -> None:
+    """Raise if targets are all equal, or differ by less than their type holds."""
+    exact = np.asarray(y, np.float64).reshape(kept.shape)
+    spread = exact.std(0)
+    if not spread.any():
+        raise InputError(
+            f"targets must differ; all targets are {exact.flat[0]:g}, so there is nothing to learn."
+        )
+    if np.isfinite(kept).all() and (np.abs(exact - kept).max(0) > 0.01 * spread)[spread > 0].any():
+        raise InputError(
+            f"targets must differ by more than float32 can hold; they are {exact.mean():g} with a spread of "
+            f"{spread.max():g}. Subtract a constant: y - y.mean()."
+        )
 
 
 def regression_targets(y: np.ndarray) -> np.ndarray:

@@ -105,7 +105,7 @@ def plant(data: Dataset, name: str, seed: int = 0) -> Dataset:
     if data.kind != "image" or data.task != "classification":
         raise InputError(
             f"variants are for images with class labels, which stay true when the image moves; "
-            f"got {data.kind}s for {data.task}."
+            f"got data of kind '{data.kind}' for {data.task}."
         )
     rng_train = generator(seed)
     rng_test = spawn(generator(seed))

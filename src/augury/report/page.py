@@ -46,10 +46,10 @@ def write_report(*runs: str | Path, out: str | Path | None = None) -> Path:
 
 def check_out(file: Path) -> None:
     """Raise unless a report may be written here."""
-    if file.suffix not in (".html", ".htm"):
-        raise InputError(f"a report must be an .html file; got {file}. Try {file.with_suffix('.html')}.")
     if file.is_dir():
         raise InputError(f"{file} is a folder. Name a file in it: {file / REPORT}.")
+    if file.suffix not in (".html", ".htm"):
+        raise InputError(f"a report must be an .html file; got {file}. Try {file.with_suffix('.html')}.")
     if file.is_file():
         with file.open(encoding="utf-8", errors="replace") as stream:
             if GENERATOR not in stream.read(2000):

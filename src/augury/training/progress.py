@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from augury.core.errors import InputError
+from augury.core.files import check_writable
 
 
 class Progress:
@@ -200,5 +201,6 @@ def _summary_writer(folder: str | Path) -> Writer:
             "clone: pip install -e '.[tensorboard]'), "
             "or give a writer of your own with add_scalar and close."
         ) from error
+    check_writable(Path(folder))
     writer: Writer = SummaryWriter(log_dir=str(folder))
     return writer
