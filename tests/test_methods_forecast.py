@@ -7,7 +7,7 @@ import pytest
 
 import augury
 import augury.methods.forecast as forecasting
-from augury.cli.console import duration
+from augury.cli.console import LiveBar, duration
 from augury.config.learn import LearnConfig
 from augury.curvature.tape import MAX_ROWS
 from augury.evidence.refit import LaplaceRefit
@@ -85,14 +85,39 @@ def test_the_bar_counts_the_intervals():
     stages = []
 
     class Heard(augury.Progress):
+        def ahead(self, names):
+            stages.append(tuple(names))
+
         def stage(self, what, done=0, total=0):
             stages.append((what, done, total))
 
     augury.learn(augury.load("toy", variant="rotated", subset=100), callbacks=Heard(), **LEARNS)
-    *intervals, last = stages
+    ahead, *intervals, last = stages
+    assert ahead == ("intervals of the widths", "test set")
     assert last == ("test set", 0, 0) and {what for what, _, _ in intervals} == {"intervals of the widths"}
     done = [d for _, d, _ in intervals]
     assert done == sorted(done) and 3 <= done[-1] <= intervals[-1][2] == usual_knots(1)
+
+
+def test_the_bar_says_what_will_follow_and_is_full_when_an_epoch_has_ended():
+    bar = LiveBar(compares=True)
+    bar.ahead(["intervals of the widths", "test set"])
+    bar.start("lila", 1, 2, 0, {})
+    assert bar.then.plain == "then: intervals of the widths, test set, plain to compare"
+    bar.step(1, 2, 0.5)
+    assert not bar.bar.finished  # an evidence step and scores may follow
+    bar.epoch({"epoch": 1, "loss": 0.5, "widths": {}})
+    assert bar.bar.finished
+    bar.stage("intervals of the widths")
+    assert bar.then.plain == "then: test set, plain to compare"
+    bar.stage("test set")
+    bar.stop()
+    assert bar.then.plain == ""
+    baseline = bar.for_baseline()
+    baseline.ahead(["evidence"])
+    baseline.start("plain", 1, 2, 0, {})
+    assert baseline.then.plain == "then: evidence" and baseline.said and not bar.said  # the next seed's bar
+    baseline.stop()
 
 
 def test_memory_is_that_of_the_process_and_durations_are_written_as_a_person_would():

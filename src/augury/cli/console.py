@@ -197,14 +197,21 @@ class Notes(Progress):
 
 
 class LiveBar(Notes):
-    """Draws a bar for each stage of a run and, below it, the latest loss, evidence and widths."""
+    """Draws a bar for each stage of a run and, below it, what will follow, and the latest loss, evidence and widths."""
 
-    said = ""
-    """What follows the name of the method."""
+    def __init__(self, compares: bool = False, said: str = "") -> None:
+        self.compares, self.said = (
+            compares,
+            said,
+        )  # whether a baseline follows; what follows the method's name
+        self.coming, self.then = list[str](), Text()
 
     def for_baseline(self) -> "LiveBar":
-        self.said = ", to compare"
-        return self
+        return LiveBar(said=", to compare")
+
+    def ahead(self, stages: Sequence[str]) -> None:
+        self.coming = [*stages, *(["plain to compare"] if self.compares else [])]
+        self.then.plain = f"then: {', '.join(self.coming)}" if self.coming else ""
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
         self.epochs, self.steps, self.units = epochs, steps, units
@@ -218,17 +225,18 @@ class LiveBar(Notes):
             console=err,
         )
         self.below = Text("")
-        self.live = Live(Group(self.bar, self.below), console=err, refresh_per_second=4)
+        self.live = Live(Group(self.bar, self.then, self.below), console=err, refresh_per_second=4)
         self.task = self.bar.add_task(
             method + self.said, total=epochs * steps, completed=done * steps, at=f"epoch {done}/{epochs}"
         )
         self.live.start()
 
     def step(self, epoch: int, step: int, loss: float) -> None:
-        done = (epoch - 1) * self.steps + step
+        done = (epoch - 1) * self.steps + step - 1  # the end of an epoch may take long, too
         self.bar.update(self.task, completed=done, at=f"epoch {epoch}/{self.epochs}")
 
     def epoch(self, row: Mapping[str, Any]) -> None:
+        self.bar.update(self.task, completed=row["epoch"] * self.steps)
         widths = [f"{name} {number(value, self.units[name])}" for name, value in row["widths"].items()]
         parts = [f"loss {row['loss']:.3f}", *widths]
         if "log_evidence" in row:
@@ -239,6 +247,7 @@ class LiveBar(Notes):
         if self.bar.tasks[-1].description != what:
             self._end_stage()
             self.bar.add_task(what, total=None, at="")
+            self.ahead([name for name in self.coming if name not in (what, "plain to compare")])
         self.bar.update(self.bar.tasks[-1].id, completed=done, total=total or None)
 
     def _end_stage(self) -> None:
@@ -247,14 +256,15 @@ class LiveBar(Notes):
 
     def stop(self) -> None:
         self._end_stage()
+        self.then.plain = ""
         self.live.stop()
         if not err.is_terminal:  # where the last frame has no end of line
             err.line()
 
 
-def live_bar(quiet: bool) -> tuple[Progress, ...]:
+def live_bar(quiet: bool, compares: bool = False) -> tuple[Progress, ...]:
     """Return the callback that draws a bar; for --quiet one that only prints what must be known."""
-    return (Notes() if quiet else LiveBar(),)
+    return (Notes() if quiet else LiveBar(compares),)
 
 
 @contextmanager

@@ -243,7 +243,10 @@ def _learn(request: LearnRequest, folder: Path, again: dict[str, Any], *, as_jso
     from augury.training.progress import TensorBoard
 
     board = request.folder("tensorboard")
-    callbacks = [*live_bar(quiet), *([TensorBoard(board)] if board is not None and is_first() else [])]
+    callbacks = [
+        *live_bar(quiet, request.baseline),
+        *([TensorBoard(board)] if board is not None and is_first() else []),
+    ]
     data, settings = _read(request, quiet)
     learned = learn(data, method=request.method, run=folder, callbacks=callbacks, **again, **settings)
     if not is_first():
@@ -269,7 +272,7 @@ def _learn_seeds(
     from augury.methods.seeds import learn_seeds
 
     data, settings = _read(request, quiet)
-    options = {**again, **settings, "method": request.method, "callbacks": live_bar(quiet)}
+    options = {**again, **settings, "method": request.method, "callbacks": live_bar(quiet, request.baseline)}
     trained = learn_seeds(data, seeds, run=folder, **options)
     runs = [learned.invariance for learned in trained.runs]
     if as_json:

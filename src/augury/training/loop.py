@@ -45,6 +45,9 @@ from augury.training.learner import LOG_EVIDENCE, Findings, Learner
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder
 
+TEST_SET = "test set"
+"""The last stage of a run."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -79,6 +82,7 @@ def fit(
     progress = Progress() if progress is None else progress
     with own_global_stream(config.seed):
         state = _begin(learner, config, folder, progress)
+        progress.ahead([*filter(None, (learner.ends_with, TEST_SET * bool(len(data.x_test))))])
         progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
         try:
             train = partial(_train, learner, data, batches, config, state, folder, progress)
@@ -292,7 +296,7 @@ def _finish(learner: Learner, data: Dataset, N: int, state: RunState, epoch: int
     if findings.log_evidence is not None:
         findings = replace(findings, log_evidence=findings.log_evidence - N * data.log_scale)
     if len(data.x_test):
-        progress.stage("test set")
+        progress.stage(TEST_SET)
     scores, outputs = _scores(learner, data)
     learner.model.eval()
     return Fit(findings, scores, state.rows, epoch, state.seconds, outputs)

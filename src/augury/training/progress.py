@@ -49,6 +49,15 @@ class Progress:
             Its line of metrics: epoch, loss, widths in their units, log evidence if there is one, seconds.
         """
 
+    def ahead(self, stages: Sequence[str]) -> None:
+        """Note, before a run begins, what will follow its epochs.
+
+        Parameters
+        ----------
+        stages
+            As `stage` will name them.
+        """
+
     def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         """Note that the epochs are done and something else begins, or how far it is.
 
@@ -100,6 +109,10 @@ class Together(Progress):
     def epoch(self, row: Mapping[str, Any]) -> None:
         for callback in self.callbacks:
             callback.epoch(row)
+
+    def ahead(self, stages: Sequence[str]) -> None:
+        for callback in self.callbacks:
+            callback.ahead(stages)
 
     def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         for callback in self.callbacks:
