@@ -104,6 +104,8 @@ class Tokens(nn.Module):
                 "attention": lambda: nn.MultiheadAttention(4, 2, dropout=dropout, batch_first=True),
                 "encoder": lambda: nn.TransformerEncoderLayer(4, 2, 8, dropout=dropout, batch_first=True),
                 "instance norm": lambda: nn.InstanceNorm1d(6, affine=True),
+                "PReLU": lambda: nn.PReLU(),
+                "PReLU of channels": lambda: nn.PReLU(6),
             }[kind]()
             self.head = nn.Linear(4, C)
 
@@ -113,7 +115,7 @@ class Tokens(nn.Module):
         return self.head(h.mean(1))
 
 
-@pytest.mark.parametrize("kind", ["attention", "encoder", "instance norm"])
+@pytest.mark.parametrize("kind", ["attention", "encoder", "instance norm", "PReLU", "PReLU of channels"])
 @pytest.mark.parametrize("training", [True, False])
 def test_attention_and_norms_have_the_naive_value_and_its_gradient(kind, training):
     model = averaged(Tokens(kind).train(training), Affine2d((6, 6)), S=3)

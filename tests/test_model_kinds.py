@@ -72,6 +72,7 @@ ACCEPTED = [
      "its running statistics are used"),
     ("a head on a frozen trunk, with BatchNorm", trunk_and_head, {}, "frozen BatchNorm keeps its statistics"),
     ("outputs with .logits, or a dictionary of logits", lambda: Output(lambda f: {"logits": f}), {}, ""),
+    ("PReLU with evidence='ntk'", lambda: after(nn.PReLU()), {"evidence": "ntk"}, ""),
     ("tied tensors with evidence='ntk'", lambda: Tied("tensor"), {"evidence": "ntk"}, ""),
 ]  # fmt: skip
 

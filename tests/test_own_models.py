@@ -373,6 +373,8 @@ def test_the_same_in_ones_own_loop():
     softmax = nn.Sequential(small_net(), nn.Softmax(1))
     refused("softmax", own_loop(softmax)[1].step, (x, y), generator(0))
     refused("a dictionary with x, y", own_loop()[1].step, [{"x": x, "y": y}], generator(0))
+    refused(r"got Dataset. Pass \(data.x_train, data.y_train\)", own_loop()[1].step, data(), generator(0))
+    refused("got ndarray. Pass tensors", own_loop()[1].step, (x.numpy(), y.numpy()), generator(0))
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -301,19 +301,25 @@ def _instance_norm(
     return out if bias is None else out + bias.view(per_channel)
 
 
+def _prelu(input: Tensor, weight: Tensor) -> Tensor:
+    per_channel = weight.view(-1, *[1] * (input.ndim - 2)) if input.ndim > 1 else weight
+    return torch.where(input > 0, input, per_channel * input)
+
+
 PLAIN: dict[Callable[..., Tensor], Callable[..., Tensor]] = {
     F.layer_norm: _layer_norm,
     torch.layer_norm: _layer_norm,
     F.instance_norm: _instance_norm,
+    torch.prelu: _prelu,
 }
 
 
 class PlainNorms(TorchFunctionMode):
-    """Within this context, layer and instance normalisation are written out as sums, products and roots.
+    """Within this context, layer and instance normalisation are written out as sums, products and roots; PReLU, too.
 
     For use under `torch.func.vmap`: its batching rules take the mean and the deviation that the forward pass saved for
     constants, so that second derivatives lack a part (measured: several per cent wrong, without a warning). Group and
-    RMS normalisation are not affected.
+    RMS normalisation are not affected. Gradients of torch's PReLU have wrong shapes there.
     """
 
     def __torch_function__(

@@ -28,6 +28,8 @@ MOVED = (
     "the weights alone: model.net.parameters()."
 )
 """Said once. The first time it may have been `set_widths` or `load_state_dict`."""
+MAPPED = "Make pairs of them: ((batch['x'], batch['y']) for batch in loader), or a collate_fn that does."
+"""Said of batches that are dictionaries."""
 
 
 Own = TypeVar("Own", bound="Climber")
@@ -139,11 +141,13 @@ def pairs(
         shuffle = rng is not None and not isinstance(data, IterableDataset)
         data = DataLoader(data, BATCH, shuffle=shuffle, generator=generator(seed_of(rng)) if rng else None)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    if hasattr(data, "x_train"):
+        raise InputError("data must be batches or tensors; got Dataset. Pass (data.x_train, data.y_train).")
     for batch in data:
         if not _is_pair(batch):
             raise InputError(
-                f"a batch must be a pair (inputs, labels) of tensors; got {_described(batch)}. Make pairs of them: "
-                f"((batch['x'], batch['y']) for batch in loader), or a collate_fn that does."
+                f"a batch must be a pair (inputs, labels) of tensors; got {_described(batch)}. "
+                + (MAPPED if isinstance(batch, Mapping) else "Pass tensors, as (inputs, labels).")
             )
         x, y = batch
         yield x.to(device), y.to(device)
