@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -236,6 +237,22 @@ def an_extractor(folder: Path) -> None:
     save_model(folder / "model.safetensors", net, describe_extractor(net))
 
 
+def arrays_alone(folder: Path) -> None:
+    (folder / "arrays").mkdir()
+    for name, array in four_arrays().items():
+        np.save(folder / "arrays" / f"{name}.npy", array)
+
+
+def from_disk(name: str) -> Callable[[Path], None]:
+    """Return a reader of data that count as too large for memory; some rows are read, too."""
+
+    def read(folder: Path) -> None:
+        with mock.patch.dict(os.environ, AUGURY_IN_MEMORY="0", AUGURY_CACHE=str(folder / "cache")):
+            load(folder / name).x_train[torch.arange(2)]
+
+    return read
+
+
 @dataclass(frozen=True)
 class Reader:
     """A valid sample, how it is damaged, and what reads it."""
@@ -257,7 +274,15 @@ READERS = {
     "npz": Reader(
         lambda f: np.savez(f / "a.npz", **four_arrays()), lambda f: load(f / "a.npz"), other_arrays, 3
     ),
+    "npz on disk": Reader(
+        lambda f: np.savez(f / "a.npz", **four_arrays()), from_disk("a.npz"), other_arrays, 2
+    ),
+    "compressed npz on disk": Reader(
+        lambda f: np.savez_compressed(f / "a.npz", **four_arrays()), from_disk("a.npz")
+    ),
+    "npy on disk": Reader(arrays_alone, from_disk("arrays"), weight=2),
     "images": Reader(images, lambda f: load(f / "images"), weight=2),
+    "images on disk": Reader(images, from_disk("images")),
     "labels": Reader(labelled, load, lambda f, rng: damage_file(f / "labels.csv", rng), 2),
     "model": Reader(a_model, load_model, resigned, 2),
     "weights": Reader(

@@ -81,6 +81,16 @@ class Pairs(TorchDataset):
         return self.parts[0][i], int(self.parts[1][i])
 
 
+def test_arrays_that_may_not_be_written_to_are_copied():
+    """As those of a mapped file and of a data frame; torch warns of a tensor that shares their memory."""
+    x, y = pixels()
+    y = y.astype(np.float32)
+    x.flags.writeable = y.flags.writeable = False
+    data = load((x, y), test=(x, y), task="regression")
+    data.y_train.add_(1.0)
+    assert torch.equal(data.y_test + 1.0, data.y_train) and y.max() == 1.0
+
+
 class TestReaders:
     def test_folder(self, tmp_path, on_disk):
         folder = folder_of(tmp_path / "pets")
