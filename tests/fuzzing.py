@@ -49,7 +49,7 @@ from export_doubles import COLORS, FINITE, GEOMETRY, policy
 from report_doubles import adapted_folder, audit_folder, learned_run
 
 SECONDS, MEMORY = 20, 2 * 2**30
-"""Longest time for one input; most memory beyond what the process has before it reads."""
+"""Most processor seconds for one input, by the clock ten times as many; most memory beyond what the process has."""
 MEMORY_DISK = next((place for place in ("/dev/shm",) if os.access(place, os.W_OK)), None)
 """Where the damaged files go, if there is such a place: writes are synced, which a disk takes long for."""
 CHUNK = 250
@@ -311,8 +311,13 @@ def attempt(name: str, number: int, place: Path) -> str | None:
 
 def outcome(read: Callable[[], Any]) -> str | None:
     """Return what is wrong with how a reader ended: None if it read or refused."""
-    before = signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(SECONDS)
+    timers = (
+        (signal.ITIMER_PROF, signal.SIGPROF, SECONDS),
+        (signal.ITIMER_REAL, signal.SIGALRM, 10 * SECONDS),
+    )
+    before = [signal.signal(number, _too_long) for _, number, _ in timers]
+    for timer, _, seconds in timers:
+        signal.setitimer(timer, seconds)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -323,8 +328,9 @@ def outcome(read: Callable[[], Any]) -> str | None:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__}: {error!s:.150} at {Path(last.filename).name}:{last.lineno}"
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for (timer, number, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
     return None
 
 
@@ -333,7 +339,8 @@ def _too_long(number: int, frame: Any) -> None:
 
 
 def bounded() -> None:
-    """Let this process have little more memory than it has."""
+    """Let this process have little more memory than it has; a hang where no Python runs ends it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CHUNK * SECONDS, CHUNK * SECONDS))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
 

@@ -1,8 +1,11 @@
 """A short run of the fuzzing suite over every reader; `make fuzz` is the long one."""
 
+import time
+
 import pytest
 
-from fuzzing import READERS, attempt
+import fuzzing
+from fuzzing import READERS, attempt, outcome
 from structures import STRUCTURES, examples
 
 
@@ -22,3 +25,14 @@ def test_a_reader_that_raises_something_else_is_found(tmp_path, monkeypatch):
         READERS, "config", READERS["config"].__class__(READERS["config"].make, lambda f: {}["x"])
     )
     assert "KeyError" in attempt("config", 0, tmp_path)
+
+
+def for_ever():
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("hang", [for_ever, lambda: time.sleep(99)], ids=["busy", "asleep"])
+def test_a_reader_that_does_not_end_is_found(hang, monkeypatch):
+    monkeypatch.setattr(fuzzing, "SECONDS", 0.2)
+    assert "TimeoutError: more than" in outcome(hang)
