@@ -5,7 +5,8 @@
 Half of the kills come after a random share of the processor seconds that the whole run takes, half at a random
 operation on a file of the run, so that the writing of checkpoints, views and report is hit. SIGINT, SIGTERM and SIGHUP
 come by processor seconds; they must also leave a word about resuming. Every run is a fork of this process, in which
-seconds are zero. Counts and findings are kept in --out, and the same command goes on from there.
+seconds are zero. Of two processes that train together either may be killed, and the other must end by itself. Counts and
+findings are kept in --out, and the same command goes on from there.
 """
 
 import argparse
@@ -54,6 +55,7 @@ COMMANDS: dict[str, list[str]] = {
     "with its baseline": ["learn", "a.npz", "--epochs", "2", *(w for w in EVIDENCE if w != "--no-baseline")],
     "amortize": ["amortize", "a.npz", "-g", "rotation,blur", "--encoder", "conv16", "--epochs=3", "--batch=20", "-q"],
     "adapt": ["adapt", "extractor.safetensors", "task.npz", "-q", "--json"],
+    "two processes": ["learn", "a.npz", "--epochs", "3", *EVIDENCE, "--devices", "2"],
 }  # fmt: skip
 """Every command; adapt has no checkpoints and is begun again."""
 
@@ -72,7 +74,7 @@ def prepare(place: Path) -> None:
 def command(name: str, again: bool) -> None:
     """Run a command of the table in the folder `r`, again if it was stopped."""
     way = ["--overwrite" if name == "adapt" else "--resume"] if again else []
-    sys.argv = ["augury", *COMMANDS[name], "--run", "r", *way]
+    sys.argv = [__file__, *COMMANDS[name], "--run", "r", *way]  # Fabric starts the second process with these words
     augury()
 
 
@@ -105,6 +107,10 @@ OTHERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ADVICE = {"adapt": "Interrupted", "grid": CONTINUE}
 
 
+def stop_the_clock() -> None:
+    time.perf_counter = lambda: 0.0
+
+
 def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
     """Start a case in a child process; with `at_event` it kills itself there. The number of events goes to `events`."""
     child = os.fork()
@@ -118,7 +124,7 @@ def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
     log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    time.perf_counter = lambda: 0.0
+    stop_the_clock()
     count = 0
 
     def hook(event: str, words: tuple) -> None:
@@ -151,6 +157,24 @@ def ended(child: int) -> tuple[int, float]:
     """Wait for a process; return its exit code and its processor seconds."""
     _, status, usage = os.wait4(child, 0)
     return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+
+
+def partner(child: int) -> int:
+    """Return the second process that trains with one; the process itself if there is none yet."""
+    others = Path(f"/proc/{child}/task/{child}/children").read_text().split()
+    return int(others[-1]) if others else child
+
+
+def left_alone(child: int, seconds: float = 120.0) -> bool:
+    """Say whether every process that a run started has ended, after some time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(child, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def let_run(child: int, seconds: float) -> None:
@@ -202,13 +226,17 @@ class Suite:
             child = fork(case, folder, again, rng.randint(1, self.events[case]) if by_file else 0)
             if not by_file:
                 let_run(child, rng.uniform(0, self.seconds[case]))
-                os.kill(child, number)
+                other = number == signal.SIGKILL and case == "two processes" and rng.random() < 0.5
+                os.kill(partner(child) if other else child, number)
             code, _ = ended(child)
+            if not left_alone(child):
+                wrong.append("a process was left behind")
             again, log = True, (folder / "log").read_text()
             asked = code == 128 + number and "Interrupted" in log
-            stops += code == -signal.SIGKILL or asked
+            lost = case == "two processes" and code == 2 and "another process of this run ended" in log
+            stops += code == -signal.SIGKILL or asked or lost
             begun = (folder / "r/config.json").exists()
-            if begun and code not in (0, -signal.SIGKILL, 128 + number):
+            if begun and not lost and code not in (0, -signal.SIGKILL, 128 + number):
                 wrong.append(f"exit code {code}: {log[-600:]}")
             if code == 128 + number and (asked or begun) and ADVICE.get(case, "--resume") not in log:
                 wrong.append(f"no word about resuming: {log[-200:]}")
@@ -227,6 +255,9 @@ class Suite:
 
 
 def main() -> None:
+    if "LOCAL_RANK" in os.environ:  # the second of two processes
+        stop_the_clock()
+        return augury()
     asked = argparse.ArgumentParser()
     asked.add_argument("--kills", type=int, default=100)
     asked.add_argument("--signals", type=int, default=39)
