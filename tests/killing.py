@@ -5,8 +5,8 @@
 Half of the kills come after a random share of the processor seconds that the whole run takes, half at a random
 operation on a file of the run, so that the writing of checkpoints, views and report is hit. SIGINT, SIGTERM and SIGHUP
 come by processor seconds; they must also leave a word about resuming. Every run is a fork of this process, in which
-seconds are zero. Of two processes that train together either may be killed, and the other must end by itself. Counts and
-findings are kept in --out, and the same command goes on from there.
+seconds are zero. Of two processes that train together either may be killed, and the other must end by itself. Counts
+and findings are kept in --out, and the same command goes on from there.
 """
 
 import argparse
@@ -74,7 +74,13 @@ def prepare(place: Path) -> None:
 def command(name: str, again: bool) -> None:
     """Run a command of the table in the folder `r`, again if it was stopped."""
     way = ["--overwrite" if name == "adapt" else "--resume"] if again else []
-    sys.argv = [__file__, *COMMANDS[name], "--run", "r", *way]  # Fabric starts the second process with these words
+    sys.argv = [
+        __file__,
+        *COMMANDS[name],
+        "--run",
+        "r",
+        *way,
+    ]  # Fabric starts the second process with these words
     augury()
 
 

@@ -134,6 +134,17 @@ def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_p
         assert code == 2 and out == "" and "pip install -e '.[fabric]'" in err
 
 
+def test_a_command_for_one_process_is_refused_where_several_were_started(augury, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for words in (["adapt", "e.safetensors", "d.npz"], ["doctor", "d.npz"], ["report", "a"]):
+        code, out, err = augury(*words)
+        assert (
+            code == 2
+            and out == ""
+            and f"augury {words[0]} takes one process; 2 were started" in " ".join(err.split())
+        )
+
+
 def test_batch_normalisation_by_parts_of_a_batch_is_refused():
     net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     with pytest.raises(InputError, match=r"layer '1' \(BatchNorm\).*swap_batchnorm"):

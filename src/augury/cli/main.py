@@ -9,6 +9,7 @@ import typer
 from augury import __version__
 from augury.cli import adapt, amortize, audit, bench, compare, data, doctor, export, learn, report, reproduce
 from augury.cli.console import err, say_error
+from augury.cli.processes import check_alone
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -62,6 +63,7 @@ def _common(
 def main() -> None:
     """Run the command line: an `AuguryError` becomes a message and exit code 2, without a traceback."""
     try:
+        check_alone("".join(sys.argv[1:2]))
         app(prog_name="augury")
     except AuguryError as error:
         gone = type(error).__name__ == "Gone"  # of several processes the first may be the dead one

@@ -11,6 +11,9 @@ from augury.core.errors import InputError
 ELSEWHERE = ("RANK", "LOCAL_RANK", "NODE_RANK")
 """Variables that torchrun and Lightning Fabric set; all are 0, or not set, in the first process."""
 
+TOGETHER = ("learn", "amortize", "audit")
+"""Commands that several processes run together."""
+
 
 def is_first() -> bool:
     """Return whether this process speaks and writes; the others are silent."""
@@ -19,6 +22,17 @@ def is_first() -> bool:
         out.quiet = err.quiet = True
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     return first
+
+
+def check_alone(command: str) -> None:
+    """Raise if several processes were started for a command of one: they would write to the same folder."""
+    there = int(os.environ.get("WORLD_SIZE") or 1)
+    if there > 1 and command not in TOGETHER and not command.startswith("-"):
+        is_first()
+        raise InputError(
+            f"augury {command} takes one process; {there} were started (WORLD_SIZE). Run it without torchrun; several "
+            f"are for {', '.join(TOGETHER)}."
+        )
 
 
 def launched(devices: int | None, device: str) -> Any:
