@@ -81,10 +81,11 @@ class Pairs(TorchDataset):
         return self.parts[0][i], int(self.parts[1][i])
 
 
-def test_arrays_that_may_not_be_written_to_are_copied():
-    """As those of a mapped file and of a data frame; torch warns of a tensor that shares their memory."""
+@pytest.mark.parametrize("kind", ["<f4", ">f4"])
+def test_targets_that_torch_cannot_share_are_copied(kind):
+    """Read-only ones, as of a mapped file or a data frame, of which it warns; another byte order, which it refuses."""
     x, y = pixels()
-    y = y.astype(np.float32)
+    y = y.astype(kind)
     x.flags.writeable = y.flags.writeable = False
     data = load((x, y), test=(x, y), task="regression")
     data.y_train.add_(1.0)

@@ -40,7 +40,7 @@ def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[
     array, labels = as_array(x), as_array(y)
     if not (array.ndim and labels.ndim):
         raise InputError(f"inputs and labels must be arrays of examples; got {x!r:.30} and {y!r:.30}.")
-    labels = np.require(labels, requirements="W")  # torch warns of memory that may not be written to
+    labels = np.require(labels, labels.dtype.newbyteorder("="), "W")  # or torch would warn, or refuse them
     kind = infer_kind(array, kind or options.kind)
     inputs, layout = to_inputs(array, kind), moved(array, kind)[1]
     if options.size is not None:
