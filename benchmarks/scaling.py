@@ -20,6 +20,9 @@ from typing import Any
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "scaling.json"
 BATCH, SAMPLE, STEPS, CLIMBS = 100, 300, 12, 4
+ETA_STEPS, ETA_SAMPLE, VIEWS, EVIDENCE_VIEW = 20, 40, 4, 2.7
+"""Steps on the widths of an evidence step, inputs of each, views of an input; what a view costs there, in views of
+training, as measured with the MLP and the CNN."""
 LAYERS, REUSE, FLOPS, BANDWIDTH, LATENCY = 10, 20, 1e11, 1.25e9, 5e-5
 """The model's network; uses of a weight per input; one core's operations per second, as measured with the MLP and the
 CNN; a network of 10 Gbit/s and 50 microseconds a message, which are assumed."""
@@ -93,13 +96,15 @@ def predicted(W: float, P: int, N: float, per_worker: int = 100) -> dict[str, fl
     """Return the cost model of docs/scale.md for a network of ten layers of equal width, W weights in all."""
     d, n = (W / LAYERS) ** 0.5, SAMPLE
     factors = 2 * LAYERS * d * min(n, d)  # numbers in the rows, or in the matrices, of all factors
-    view = 6 * W * REUSE / FLOPS
-    wire = 2 * 4 * W * (P - 1) / P / BANDWIDTH + 2 * (P - 1) * LATENCY if P > 1 else 0.0
+    view, message = 6 * W * REUSE / FLOPS, 2 * (P - 1) * LATENCY
+    wire = 2 * 4 * W * (P - 1) / P / BANDWIDTH + message
     step = per_worker * view + wire
+    inputs = n / min(P, n) + ETA_STEPS * ETA_SAMPLE / min(P, ETA_SAMPLE)
     decompose = 25 * min(n, d) ** 3 * -(-2 * LAYERS // min(P, 2 * LAYERS)) / FLOPS
+    sent = (8 * factors / BANDWIDTH if P > 1 else 0.0) + (ETA_STEPS + 4 * 2 * LAYERS) * message
     return {
         "step": step, "waiting": wire / step, "epoch": N / (per_worker * P) * step,
-        "climb": n * 4 * 3 * view / min(P, n) + decompose + (8 * factors / BANDWIDTH if P > 1 else 0.0),
+        "climb": inputs * VIEWS * EVIDENCE_VIEW * view + decompose + sent,
         "climb_bytes": 4 * factors * (1 / P + 1) if P > 1 else 0.0, "memory": 16 * W + 5 * 4 * 2 * LAYERS * d * d + 5e8,
     }  # fmt: skip
 
