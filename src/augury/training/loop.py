@@ -49,6 +49,10 @@ TEST_SET = "test set"
 """The last stage of a run."""
 
 
+Scored = tuple[dict[str, float], Tensor | None]
+"""Test scores by name, and the outputs that they come from."""
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
     """The result of training; the learner itself holds the chosen epoch's state."""
@@ -86,7 +90,7 @@ def fit(
         progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
         try:
             train = partial(_train, learner, data, batches, config, state, folder, progress)
-            kept = config.epochs
+            kept, scored = config.epochs, None
             if state.findings is None:
                 train(config.learning)
                 kept = _restore_best(learner, state)
@@ -94,8 +98,8 @@ def fit(
             if config.learning < config.epochs and state.epoch >= config.learning:
                 kept = config.epochs
                 learner.finish()
-                train(config.epochs)
-            return _finish(learner, data, batches.N, state, kept, progress)
+                scored = train(config.epochs)
+            return _finish(learner, data, batches.N, state, kept, scored, progress)
         except torch.linalg.LinAlgError as error:
             raise _lost(f"a matrix could not be decomposed ({str(error).split(':')[0]})") from error
         finally:
@@ -134,8 +138,9 @@ def _train(
     folder: RunFolder | None,
     progress: Progress,
     until: int,
-) -> None:
-    saved_at = time.monotonic()
+) -> Scored | None:
+    """Train until an epoch; return the scores after the last one, unless it was done before."""
+    scored, saved_at = None, time.monotonic()
 
     def save() -> None:
         if folder is not None:
@@ -151,7 +156,8 @@ def _train(
             over = state.epoch >= until or _at_rest(learner, config, state, batches.N)
             last = over and until == config.epochs
             if last or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
-                row |= _scores(learner, data, 0 if last else config.evaluate_images)[0]
+                scored = _scores(learner, data, 0 if last else config.evaluate_images)
+                row |= scored[0]
             if state.epoch >= config.choose_from * config.learning:
                 _keep_best(learner, state)
             progress.epoch(row)
@@ -163,6 +169,7 @@ def _train(
                 saved_at = time.monotonic()
             if stop:
                 signals.deliver()
+    return scored
 
 
 def _epoch(
@@ -249,7 +256,7 @@ def _to_units(row: dict[str, Any], data: Dataset) -> None:
             row[name] -= len(data.x_train) * data.log_scale
 
 
-def _scores(learner: Learner, data: Dataset, most: int = 0) -> tuple[dict[str, float], Tensor | None]:
+def _scores(learner: Learner, data: Dataset, most: int = 0) -> Scored:
     """Score test inputs at equal distances, since many sets are sorted by class; 0 scores all."""
     step = max(1, -(-len(data.x_test) // most) if most else 1)
     x, y = taken(data.x_test, slice(None, None, step)), data.y_test[::step]
@@ -290,14 +297,22 @@ def _conclude(learner: Learner, batches: Batches, state: RunState, progress: Pro
     return findings
 
 
-def _finish(learner: Learner, data: Dataset, N: int, state: RunState, epoch: int, progress: Progress) -> Fit:
+def _finish(
+    learner: Learner,
+    data: Dataset,
+    N: int,
+    state: RunState,
+    epoch: int,
+    scored: Scored | None,
+    progress: Progress,
+) -> Fit:
     findings = state.findings
     assert findings is not None  # `fit` has concluded
     if findings.log_evidence is not None:
         findings = replace(findings, log_evidence=findings.log_evidence - N * data.log_scale)
     if len(data.x_test):
         progress.stage(TEST_SET)
-    scores, outputs = _scores(learner, data)
+    scores, outputs = scored or _scores(learner, data)
     learner.model.eval()
     return Fit(findings, scores, state.rows, epoch, state.seconds, outputs)
 
