@@ -247,7 +247,9 @@ def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
     end = costs.knot * costs.widths * usual_knots(costs.widths) + costs.climb * N / min(
         config.evidence_images, N
     )
-    scored = M if config.learning < config.epochs else 2 * M  # after the last epoch, and of the one that is kept
+    scored = (
+        M if config.learning < config.epochs else 2 * M
+    )  # after the last epoch, and of the one that is kept
     if config.evaluate_every:
         scored += (config.epochs // config.evaluate_every) * min(M, config.evaluate_images or M)
     return training + climbs_of(config) * costs.climb + end + scored * costs.score

@@ -164,7 +164,8 @@ class Lila(WithEvidence):
         """Give every width its interval and verdict, and the evidence over all the data."""
         jitter = self.trail.std(0).tolist() if len(self.trail) > 1 else []
         spread = dict(zip(self._etas(), jitter, strict=False))
-        return intervals(self.evidence, batches, rng, self.config.slight, self.tell, spread)
+        last = self.config.learning == self.config.epochs
+        return intervals(self.evidence, batches, rng, self.config.slight, self.tell, spread, settle=last)
 
 
 class LastLayer(Lila):

@@ -185,20 +185,26 @@ def intervals(
     slight: Mapping[str, float],
     tell: Tell = untold,
     jitter: Mapping[str, float] | None = None,
+    settle: bool = True,
 ) -> Findings:
-    """Return every width with its interval and verdict, and the evidence there; the model is left at these widths."""
+    """Return every width with its interval and verdict, and the evidence there; the model is left at these widths.
+
+    If one of them moved, the output layer is refitted to all data, unless the weights are trained on (not `settle`).
+    """
     refit = refit_of(evidence, batches, rng)
     refit.jitter = jitter or {}
     if isinstance(evidence, NtkEvidence) and (bound := refit.knot().log_p) <= guess(batches.y):
         widths = widths_of(refit.model.transform, "undecided")  # a profile is long and would decide nothing
         return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
-    found = supported(refit, slight, tell)
+    found = supported(refit, slight, tell, settle)
     if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
     return undecided_below_guess(found, batches.y)
 
 
-def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) -> Findings:
+def supported(
+    refit: Refit, slight: Mapping[str, float], tell: Tell = untold, settle: bool = True
+) -> Findings:
     """Return every width with interval and verdict, notes on those that moved visibly, and the refitted evidence."""
     transform, widths, notes, log_p, moved = refit.model.transform, {}, [], 0.0, False
     sampling, transform.sampling, start = transform.sampling, "centred", refit.state()
@@ -223,10 +229,10 @@ def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold) ->
         total = refit.total(log_p)
     finally:
         transform.sampling = sampling
-    if moved:
-        refit.settle()
-    else:
+    if not moved:
         refit.restore(start)
+    elif settle:
+        refit.settle()
     return Findings(widths, total, notes=tuple(notes))
 
 
