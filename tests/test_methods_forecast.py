@@ -17,7 +17,7 @@ from training_doubles import coordinates
 
 QUICK = {"epochs": 6, "batch": 10, "samples": 2, "samples_eval": 2}
 
-LEARNS = {"epochs": 100, "batch": 20, "samples": 4, "samples_eval": 4}
+LEARNS = {"finish": 0.0, "epochs": 100, "batch": 20, "samples": 4, "samples_eval": 4}
 """Enough for the toy data to be learned: if they are not, there is nothing to scan."""
 
 
