@@ -54,8 +54,7 @@ _LILA = {
     "sampling": "stratified",
     "evidence_images": 200,
     "eta_steps": 20,
-    "eta_images": 16,
-    "eta_rate": 0.2,
+    "eta_images": 20,
     "choose_from": 0.8,
     "finish": 0.5,
 }
