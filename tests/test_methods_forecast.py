@@ -103,20 +103,20 @@ def test_the_bar_says_what_will_follow_and_is_full_when_an_epoch_has_ended():
     bar = LiveBar(compares=True)
     bar.ahead(["intervals of the widths", "test set"])
     bar.start("lila", 1, 2, 0, {})
-    assert bar.then.plain == "then: intervals of the widths, test set, plain to compare"
+    assert bar.below.plain == "then: intervals of the widths, test set, plain to compare"
     bar.step(1, 2, 0.5)
     assert not bar.bar.finished  # an evidence step and scores may follow
     bar.epoch({"epoch": 1, "loss": 0.5, "widths": {}})
     assert bar.bar.finished
     bar.stage("intervals of the widths")
-    assert bar.then.plain == "then: test set, plain to compare"
+    assert bar.below.plain == "then: test set, plain to compare\nloss 0.500"
     bar.stage("test set")
     bar.stop()
-    assert bar.then.plain == ""
+    assert bar.below.plain == "loss 0.500"
     baseline = bar.for_baseline()
     baseline.ahead(["evidence"])
     baseline.start("plain", 1, 2, 0, {})
-    assert baseline.then.plain == "then: evidence" and baseline.said and not bar.said  # the next seed's bar
+    assert baseline.below.plain == "then: evidence" and baseline.said and not bar.said  # the next seed's bar
     baseline.stop()
 
 

@@ -200,21 +200,23 @@ class LiveBar(Notes):
     """Draws a bar for each stage of a run and, below it, what will follow, and the latest loss, evidence and widths."""
 
     def __init__(self, compares: bool = False, said: str = "") -> None:
-        self.compares, self.said = (
-            compares,
-            said,
-        )  # whether a baseline follows; what follows the method's name
-        self.coming, self.then = list[str](), Text()
+        self.compares = compares  # whether a baseline follows
+        self.said = said  # after the method's name
+        self.coming, self.numbers, self.below = list[str](), "", Text()
 
     def for_baseline(self) -> "LiveBar":
         return LiveBar(said=", to compare")
 
     def ahead(self, stages: Sequence[str]) -> None:
         self.coming = [*stages, *(["plain to compare"] if self.compares else [])]
-        self.then.plain = f"then: {', '.join(self.coming)}" if self.coming else ""
+        self._write()
+
+    def _write(self) -> None:
+        then = f"then: {', '.join(self.coming)}" if self.coming else ""
+        self.below.plain = "\n".join(filter(None, (then, self.numbers)))
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        self.epochs, self.steps, self.units = epochs, steps, units
+        self.epochs, self.steps, self.units, self.numbers = epochs, steps, units, ""
         self.bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -224,8 +226,7 @@ class LiveBar(Notes):
             TimeRemainingColumn(),
             console=err,
         )
-        self.below = Text("")
-        self.live = Live(Group(self.bar, self.then, self.below), console=err, refresh_per_second=4)
+        self.live = Live(Group(self.bar, self.below), console=err, refresh_per_second=4)
         self.task = self.bar.add_task(
             method + self.said, total=epochs * steps, completed=done * steps, at=f"epoch {done}/{epochs}"
         )
@@ -241,7 +242,8 @@ class LiveBar(Notes):
         parts = [f"loss {row['loss']:.3f}", *widths]
         if "log_evidence" in row:
             parts.insert(1, f"log evidence {row['log_evidence']:.1f}")
-        self.below.plain = "  ".join(parts)
+        self.numbers = "  ".join(parts)
+        self._write()
 
     def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         if self.bar.tasks[-1].description != what:
@@ -256,7 +258,8 @@ class LiveBar(Notes):
 
     def stop(self) -> None:
         self._end_stage()
-        self.then.plain = ""
+        self.coming = []
+        self._write()
         self.live.stop()
         if not err.is_terminal:  # where the last frame has no end of line
             err.line()
