@@ -102,14 +102,17 @@ def test_the_bar_counts_the_intervals():
 def test_the_bar_says_what_will_follow_and_is_full_when_an_epoch_has_ended():
     bar = LiveBar(compares=True)
     bar.ahead(["intervals of the widths", "test set"])
-    bar.start("lila", 1, 2, 0, {})
+    bar.start("lila", 2, 2, 0, {})
     assert bar.below.plain == "then: intervals of the widths, test set, plain to compare"
-    bar.step(1, 2, 0.5)
-    assert not bar.bar.finished  # an evidence step and scores may follow
-    bar.epoch({"epoch": 1, "loss": 0.5, "widths": {}})
-    assert bar.bar.finished
-    bar.stage("intervals of the widths")
-    assert bar.below.plain == "then: test set, plain to compare\nloss 0.500"
+    bar.stage("intervals of the widths", 3, 14)
+    assert bar.below.plain == "then: test set, plain to compare"
+    bar.step(2, 2, 0.5)
+    assert [task.finished for task in bar.bar.tasks] == [
+        False,
+        True,
+    ]  # evidence and scores may follow the last step
+    bar.epoch({"epoch": 2, "loss": 0.5, "widths": {}})
+    assert bar.bar.finished and bar.below.plain == "then: test set, plain to compare\nloss 0.500"
     bar.stage("test set")
     bar.stop()
     assert bar.below.plain == "loss 0.500"

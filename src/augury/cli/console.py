@@ -233,6 +233,7 @@ class LiveBar(Notes):
         self.live.start()
 
     def step(self, epoch: int, step: int, loss: float) -> None:
+        self._end_stage()  # intervals, after which the weights are trained on
         done = (epoch - 1) * self.steps + step - 1  # the end of an epoch may take long, too
         self.bar.update(self.task, completed=done, at=f"epoch {epoch}/{self.epochs}")
 
