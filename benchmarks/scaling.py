@@ -20,9 +20,9 @@ from typing import Any
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "scaling.json"
 BATCH, SAMPLE, STEPS, CLIMBS = 100, 300, 12, 4
-ETA_STEPS, ETA_SAMPLE, VIEWS, EVIDENCE_VIEW = 20, 40, 4, 2.7
-"""Steps on the widths of an evidence step, inputs of each, views of an input; what a view costs there, in views of
-training, as measured with the MLP and the CNN."""
+EVIDENCE, ETA_STEPS, ETA_SAMPLE, VIEWS, EVIDENCE_VIEW = 200, 20, 16, 8, 2.7
+"""The recipe of LILA, for the model: inputs behind the factors, steps on the widths, inputs of each, views of an input;
+what a view costs there, in views of training, as measured with the MLP and the CNN."""
 LAYERS, REUSE, FLOPS, BANDWIDTH, LATENCY = 10, 20, 1e11, 1.25e9, 5e-5
 """The model's network; uses of a weight per input; one core's operations per second, as measured with the MLP and the
 CNN; a network of 10 Gbit/s and 50 microseconds a message, which are assumed."""
@@ -94,7 +94,7 @@ def run(net: str, processes: int, threads: int, times: int) -> dict[str, Any]:
 
 def predicted(W: float, P: int, N: float, per_worker: int = 100) -> dict[str, float]:
     """Return the cost model of docs/scale.md for a network of ten layers of equal width, W weights in all."""
-    d, n = (W / LAYERS) ** 0.5, SAMPLE
+    d, n = (W / LAYERS) ** 0.5, EVIDENCE
     factors = 2 * LAYERS * d * min(n, d)  # numbers in the rows, or in the matrices, of all factors
     view, message = 6 * W * REUSE / FLOPS, 2 * (P - 1) * LATENCY
     wire = 2 * 4 * W * (P - 1) / P / BANDWIDTH + message

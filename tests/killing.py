@@ -123,9 +123,7 @@ def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
     if child:
         return child
     os.setsid()
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        map(os.path.abspath, sys.path)
-    )  # for a second process, elsewhere
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, sys.path))  # a second process needs it
     signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and a shell's & ignore signals
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
