@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo install test lint docs fuzz kill hostile package clean
+.PHONY: demo install test lint docs fuzz kill hostile results package clean
 
 demo: .venv/.demo_installed  ## learn the rotation planted in real digits
 	$(BIN)/augury learn mnist5k --variant rotated --run runs/demo --overwrite
@@ -21,6 +21,9 @@ kill: .venv/.test_installed  ## 100 SIGKILLs and 39 other signals at random mome
 
 hostile: .venv/.test_installed  ## verdicts on data that hold no invariance; hours
 	PYTHONPATH=. $(BIN)/python benchmarks/hostile.py
+
+results: .venv/.test_installed  ## every missing cell of the papers' items, one seed; says how long it takes; resumes
+	OMP_NUM_THREADS=1 $(BIN)/python -m papers results --seeds 1
 
 package:  ## wheel and sdist, installed in clean environments of every Python that is there, and used from elsewhere
 	.ci/package

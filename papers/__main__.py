@@ -11,7 +11,8 @@ from augury.cli.console import err, interruptible, out, print_json, say_error
 from augury.core.errors import AuguryError
 from papers.catalog import PAPERS, SCALES
 from papers.executor import EXECUTORS, Failure
-from papers.reproduce import Request, reproduce
+from papers.grid import Watch
+from papers.reproduce import DOCS, Request, reproduce
 from papers.results import FILTERS, Result
 
 HELP = f"""
@@ -29,6 +30,8 @@ python -m papers lila table1 --scale small --jobs 2    several processes
 python -m papers lila table1 --executor ray            several machines: ray start, RAY_ADDRESS=auto
 augury reproduce lila table1                           the same in an editable install
 augury bench policies                                  the same as: python -m papers policies table
+python -m papers scoreboard                            which claims of the papers hold, from the results on disk
+python -m papers results --seeds 1                     every missing cell of the papers, and how long that takes
 """
 CONTINUE = "The same command continues with the cells that are missing."
 
@@ -47,7 +50,9 @@ app = typer.Typer(
 )
 def _command(
     paper: Annotated[str, typer.Argument(help=f"One of {', '.join(PAPERS)}.")],
-    item: Annotated[str, typer.Argument(help="A table or a figure of it.")],
+    item: Annotated[
+        str, typer.Argument(help="A table or a figure of it; none for scoreboard and results.")
+    ] = "",
     scale: Annotated[
         str, typer.Option("--scale", help=f"{', '.join(SCALES)}: seconds, an hour, a GPU.")
     ] = "small",
@@ -79,6 +84,14 @@ def _command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
+    if paper == "scoreboard":
+        from papers.scoreboard import write
+
+        out.print(Markdown(write(output or DOCS)))
+        return
+    if paper == "results":
+        _everything(seeds, jobs, output or DOCS, None if quiet else show)
+        return
     request = Request(
         paper, item, scale, seeds, tuple(only or ()), jobs, output, device, first, write_only, executor
     )
@@ -97,6 +110,19 @@ def _command(
         out.print(f"Written to {found.table}", highlight=False, soft_wrap=True)
     if found.failures:
         raise typer.Exit(2)
+
+
+def _everything(seeds: int, jobs: int, folder: Path, watch: Watch | None) -> None:
+    """Run what is missing of every item, after saying how long it will take."""
+    from papers import budget, scoreboard
+
+    found = budget.write(seeds, folder)
+    out.print(Markdown(budget.text(found)))
+    with interruptible(CONTINUE):
+        for gap in found:
+            reproduce(Request(gap.paper, gap.item, seeds=seeds, jobs=jobs, out=folder), watch)
+    budget.write(seeds, folder)
+    out.print(Markdown(scoreboard.write(folder)))
 
 
 def show(outcome: Result | Failure, done: int, total: int) -> None:

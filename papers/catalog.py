@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from augury.core.errors import InputError, choose
+from papers.claims import Claim, Pair
 from papers.grid import Run
 from papers.learning import run_cell
 from papers.results import Cell, Result
@@ -20,6 +21,10 @@ SCALES = ("quick", "small", "paper")
 Grid = Callable[[str, Sequence[int]], list[Cell]]
 Write = Callable[[Sequence[Result]], str]
 Draw = Callable[[Sequence[Result]], "Mapping[str, Figure]"]
+
+
+def no_pairs(results: Sequence[Result]) -> list[Pair]:
+    return []
 
 
 def no_figures(results: Sequence[Result]) -> "Mapping[str, Figure]":
@@ -36,6 +41,8 @@ class Item:
     draw: Draw = no_figures  # from results to figures by name
     run: Run = run_cell  # runs one cell
     scales: tuple[str, ...] = SCALES
+    claims: tuple[Claim, ...] = ()  # what the paper says that these results can refute
+    pairs: Callable[[Sequence[Result]], list[Pair]] = no_pairs  # from results to the numbers that both have
 
 
 @dataclass(frozen=True)

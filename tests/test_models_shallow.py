@@ -197,4 +197,19 @@ def test_bad_sizes():
     refused("at least one feature; got units = 0", made, "rff", units=0)
     refused("alpha must be above 0", made, "relu", alpha=0.0)
     refused("blur not below", made, "relu", blur=-1.0)
+    refused("prior must not be below 0", made, "relu", prior=-1.0)
+
+
+def test_the_first_layer_of_relu_is_pulled_towards_where_it_began_and_the_pull_is_not_saved():
+    net, rff = made("relu", prior=0.5), made("rff")
+    assert rff.hidden_penalty().item() == 0.0 == net.hidden_penalty().item()
+    with torch.no_grad():
+        net.hidden.weight += 0.1
+    F, D = net.hidden.weight.shape
+    expected = (
+        0.5 * (F + D) / 2 * 0.1
+    )  # half the precision of Xavier's weights, 2 / (F + D) being their variance
+    (g,) = torch.autograd.grad(net.hidden_penalty(), net.hidden.weight)
+    assert torch.allclose(g, torch.full_like(g, expected), rtol=1e-4)
+    assert "anchor" not in net.state_dict() and not made("relu", prior=0.0).precision
     refused("sigma must be above 0", made, "rff", sigma=0.0)

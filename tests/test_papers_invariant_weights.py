@@ -44,6 +44,10 @@ def test_every_cell_names_what_exists_and_has_settings_that_learn_takes(item, sc
     doubles.check_cells(ITEMS[item].grid(scale, range(2)), check)
 
 
+AT_FEW_DATA = {("table5", "small"), ("table8", "small")}
+"""Where the ReLU network has a prior on its first layer."""
+
+
 def test_the_paper_scale_has_the_papers_settings():
     cells = ITEMS["table4"].grid("paper", [0])
     found = config(cells[0])
@@ -51,6 +55,14 @@ def test_the_paper_scale_has_the_papers_settings():
     assert (found.posterior, found.side, found.sampling) == ("adam", "weight", "independent")
     assert cells[0].settings["network"] == {"units": 1024} and cells[0].subset is None
     assert len(cells) == 3 * 10 and len(ITEMS["table2"].grid("paper", [0])) == 4 * 6
+    priors = {
+        (name, scale): {
+            c.settings["network"]["prior"] for c in ITEMS[name].grid(scale, [0]) if c.model == "relu"
+        }
+        for name in ("table2", "table5", "table8")
+        for scale in ("small", "paper")
+    }
+    assert all(found == ({0.1} if key in AT_FEW_DATA else {0.0}) for key, found in priors.items())
     toy = ITEMS["figure1"].grid("paper", [0])[0].settings["network"]
     assert toy == {"units": 1024, "sigma": 5.0}
 

@@ -47,7 +47,7 @@ def test_recovery_takes_complete_mnist_where_it_is_there(tmp_path, monkeypatch):
     assert len(cells) == 3 * 2 * 5 * 3
 
 
-@pytest.mark.parametrize("item", ["table1", "figure2", "figure3"])
+@pytest.mark.parametrize("item", ["table1", "figure2"])
 def test_items_share_their_runs_on_digits_with_recovery(item):
     keys = {c.key for c in recovery_grid("small", [0])}
     digits = [
@@ -57,10 +57,11 @@ def test_items_share_their_runs_on_digits_with_recovery(item):
 
 
 def test_all_methods_train_alike_and_the_baseline_sees_one_view():
-    chosen = {m: settings("small", "mnist", "mlp", m) for m in ("lila", "plain", "augerino")}
+    chosen = {m: settings("small", "mnist", "mlp", m, slow=True) for m in ("lila", "plain", "augerino")}
     assert len({(s["epochs"], s["batch"]) for s in chosen.values()}) == 1
     assert chosen["lila"]["samples"] == chosen["augerino"]["samples"] > chosen["plain"]["samples"] == 1
     assert "eta_steps" not in chosen["augerino"]
+    assert len({str(settings("small", "mnist", "mlp", m)) for m in chosen}) == 1
 
 
 def test_the_paper_scale_has_the_papers_settings():

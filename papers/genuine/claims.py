@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from augury.records.results import Audit
+from papers.claims import Claim, Held
 from papers.genuine.runs import METHODS, OTHER, audit_of, group_of, label, value
 from papers.markdown import table
 from papers.results import Result
@@ -69,6 +70,23 @@ def _drift(data: str) -> tuple[tuple[str, Says], ...]:
             lambda wt, da, ir: (ir.kept(data) or 0) > (da.kept(data) or 0),
         ),
     )
+
+
+def _most(says: Says) -> Callable[[Sequence[Result]], Held]:
+    """Return a check that asks whether most seeds agree, by group; of IR the longest training counts."""
+
+    def check(results: Sequence[Result]) -> Held:
+        held: dict[str, list[bool]] = {}
+        for (column, _), trio in _trios(results).items():
+            held.setdefault(column, []).append(says(*trio))
+        last = {column.partition(",")[0]: column for column in held}  # lengths are in rising order
+        return {group: 2 * sum(held[column]) > len(held[column]) for group, column in last.items()}
+
+    return check
+
+
+AUDITED = tuple(Claim(words, _most(says)) for words, says in CLAIMS)
+DRIFTED = tuple(Claim(words, _most(says)) for words, says in _drift("fashion_mnist"))
 
 
 def claims(results: Sequence[Result]) -> str:

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from papers.catalog import Item
 from papers.figures import legend, panels
+from papers.genuine.claims import DRIFTED
 from papers.genuine.curves import plot
 from papers.genuine.runs import GROUPS, by_row, grid, group_of, run, sets_of, value
 from papers.markdown import grouped, spread, table
@@ -52,4 +53,7 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     return {"drift": figure}
 
 
-ITEM = Item("Invariance asked on other data: Fashion-MNIST and corrupted copies.", grid, write, draw, run)
+ITEM = Item(
+    "Invariance asked on other data: Fashion-MNIST and corrupted copies.",
+    grid, write, draw, run, claims=DRIFTED,
+)  # fmt: skip

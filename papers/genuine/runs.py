@@ -28,6 +28,8 @@ DIGITS = ("mnist", "mnist5k")
 EPOCHS = {"quick": 2, "small": 20, "paper": 300}
 LONGER = {"quick": 1, "small": 3, "paper": 1}
 """How many times as long the regularised network trains a second time."""
+LONG = "/long"
+"""How the method ends of a run with the paper's epochs at a smaller scale."""
 IMAGES = {"quick": 200, "small": None, "paper": None}
 TEST_IMAGES = {"quick": 60, "small": None, "paper": None}
 QUICK = {"batch": 50}
@@ -74,7 +76,8 @@ def group_of(cell: Cell) -> str:
 def label(cell: Cell) -> str:
     """Return the paper's name of a method."""
     name = METHODS.get(cell.algorithm, cell.algorithm)
-    return f"{name} {cell.settings['epochs']}" if cell.algorithm == "regularised" else name
+    long = cell.algorithm == "regularised" or cell.method.endswith(LONG)
+    return f"{name} {cell.settings['epochs']}" if long else name
 
 
 def by_row(cell: Cell) -> tuple[str, ...]:

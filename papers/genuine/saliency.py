@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from papers.catalog import Item
+from papers.claims import Claim, Held
 from papers.figures import colours, mosaic
 from papers.genuine.runs import LEVELS, by_row, grid, group_of, label, run
-from papers.markdown import grouped, spread, table
+from papers.markdown import grouped, mean_of, spread, table
 from papers.results import Result
 
 
@@ -42,4 +43,19 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     return figures
 
 
-ITEM = Item("Saliency maps of an image's views, in the frame of the image.", grid, write, draw, run)
+def alike(results: Sequence[Result]) -> Held:
+    """Return whether the maps of views are alike (cosine above .9) where the paper shows them so, and not else."""
+    found = {}
+    for r in results:
+        if r.extra.get("maps"):
+            SI = mean_of(s for image in r.extra["maps"] for s in image["SI"][1:]) or 0.0
+            found[f"{group_of(r.cell)} {label(r.cell)}"] = (SI > 0.9) is (
+                r.cell.algorithm != "data_augmented"
+            )
+    return found
+
+
+ITEM = Item(
+    "Saliency maps of an image's views, in the frame of the image.",
+    grid, write, draw, run, claims=(Claim("maps of views are alike for WT and IR, not for DA", alike),),
+)  # fmt: skip

@@ -121,3 +121,4 @@ the limits were chosen.
 ITEM = Item(
     "The audit's verdicts on data, groups and seeds that did not shape its limits.", grid, write, run=run
 )
+"""Ours, not the paper's: it has no claims."""

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from augury.records.results import Invariance
 from papers.catalog import Item
+from papers.claims import Claim, Held
 from papers.figures import COLOURS, panels
 from papers.hyperinvariances.downstream import adapted, held_out, task
 from papers.hyperinvariances.pretraining import (
@@ -158,4 +159,27 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     return {"curves": figure}
 
 
-ITEM = Item("Measured invariance, training loss and evidence by descriptor.", grid, write, draw, run)
+def monotone(results: Sequence[Result]) -> Held:
+    """Return whether each measured invariance follows its descriptor entry: Spearman at least .9 in the mean."""
+    found: dict[str, list[float]] = {}
+    for r in results:
+        if r.cell.method in ("left", "middle"):
+            for name, sign in list(_expected(r).items())[:2]:
+                found.setdefault(f"{r.cell.method} {name}", []).append(
+                    along(r.curves["i"], r.curves[name], sign)
+                )
+    return {name: sum(values) >= 0.9 * len(values) for name, values in found.items()}
+
+
+def smooth(results: Sequence[Result]) -> Held:
+    right = [r for r in results if r.cell.method == "right"]
+    return {f"{r.cell.variant}, seed {r.cell.seed}": turns(r.curves["train_loss"]) <= 2 for r in right}
+
+
+CLAIMS = (
+    Claim("measured invariance is near monotone in the descriptor", monotone),
+    Claim("training losses are smooth along the descriptor: at most two turns", smooth),
+)
+ITEM = Item(
+    "Measured invariance, training loss and evidence by descriptor.", grid, write, draw, run, claims=CLAIMS
+)

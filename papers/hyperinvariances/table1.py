@@ -7,6 +7,7 @@ the extractor of the paper's own objective ("basic"), a fixed [.5, .5], all corn
 from collections.abc import Sequence
 
 from papers.catalog import Item
+from papers.claims import Claim, Held, Pair, means, pairs
 from papers.hyperinvariances.downstream import run
 from papers.hyperinvariances.pretraining import BASIC, PER_CLASS, SHARED, TEST_IMAGES, kmnist, multitask
 from papers.hyperinvariances.published import RIGHT, TABLES_1_AND_3
@@ -135,6 +136,39 @@ def _beats(results: Sequence[Result], group: Sequence[Result], task: str) -> str
     return f"mean accuracy above the multi-task baseline at {sum(ahead)} of {len(ahead)} N"
 
 
+def _by(cell: Cell) -> tuple[str, int, str]:
+    return cell.variant, cell.settings["per_class"], cell.method
+
+
+def right(results: Sequence[Result]) -> Held:
+    """Return whether most seeds choose the right descriptor by the evidence, by task and images per class."""
+    groups = grouped([r for r in results if r.cell.method == "evidence"], lambda c: _by(c)[:2])  # type: ignore[arg-type,return-value]
+    return {
+        f"{task}, N = {n}": 2 * sum(tuple(map(round, r.extra["i"])) == RIGHT[str(task)] for r in group)
+        > len(group)
+        for (task, n), group in groups.items()
+    }
+
+
+def over(rival: str) -> Claim:
+    def check(results: Sequence[Result]) -> Held:
+        found = means(results, _by)
+        ours = {key[:2]: v for key, v in found.items() if key[2] == "evidence"}
+        return {
+            f"{t}, N = {n}": v > found[t, n, rival] for (t, n), v in ours.items() if (t, n, rival) in found
+        }
+
+    return Claim(f"the learned descriptor beats {rival}", check)
+
+
+def numbers(results: Sequence[Result]) -> list[Pair]:
+    theirs = {(*key, "loss"): row.continuous for key, row in TABLES_1_AND_3.items()}
+    theirs |= {(*key, "mtl"): row.mtl for key, row in TABLES_1_AND_3.items()}
+    return pairs("test accuracy, %", means(results, _by), theirs, 100)
+
+
 ITEM = Item(
-    "Digit and rotation prediction by images per class, the descriptor learned.", grid, write, run=run
-)
+    "Digit and rotation prediction by images per class, the descriptor learned.",
+    grid, write, run=run, pairs=numbers,
+    claims=(Claim("the descriptor is right: digit [1, 1], rotation [0, 1]", right), over("mtl"), over("random")),
+)  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from papers.catalog import Item
+from papers.claims import Claim, Held
 from papers.figures import fields
 from papers.invariant_weights.budgets import METHOD, TOY, UNITS, rotation, row_of
 from papers.invariant_weights.tables import words
@@ -80,4 +81,12 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     return {"predictions": fields(found, EXTENT)}
 
 
-ITEM = Item("Predictions on toy points with no, some and strict invariance.", grid, write, draw, run)
+def found(results: Sequence[Result]) -> Held:
+    learned = [r for r in results if row_of(r.cell).startswith("from") and r.cell.variant == "rotated"]
+    return {f"seed {r.cell.seed}": r.invariance.widths["rotation"].value >= 160 for r in learned}
+
+
+ITEM = Item(
+    "Predictions on toy points with no, some and strict invariance.",
+    grid, write, draw, run, claims=(Claim("the full rotation is learned: at least 160 deg", found),),
+)  # fmt: skip

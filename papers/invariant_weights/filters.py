@@ -14,10 +14,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from papers.catalog import Grid, Item
+from papers.claims import Claim, Held
 from papers.figures import colours, mosaic
 from papers.invariant_weights.budgets import row_of
 from papers.invariant_weights.training import COPIES, GRID, SHOWN, run
 from papers.invariant_weights.transformations import widths
+from papers.lila.figure2 import to_eta
 from papers.results import Result
 
 if TYPE_CHECKING:
@@ -74,5 +76,19 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     return {name: mosaic(bank, columns, f"{titles[name]} {about}") for name, bank in rows.items()}
 
 
+def planted_moves(results: Sequence[Result]) -> Held:
+    """Return whether each planted transformation that a run may learn acts on its filters: eta above 0.1."""
+    return {
+        f"{r.cell.variant}, {row_of(r.cell)}, {name}": to_eta(w.value, w.unit) > 0.1
+        for r in results
+        if r.cell.seed == 0
+        for name, w in r.invariance.widths.items()
+        if w.planted is not None
+    }
+
+
+CLAIMS = (Claim("the filters are moved by the planted transformations", planted_moves),)
+
+
 def filters_item(what: str, grid: Grid) -> Item:
-    return Item(what, grid, write, draw, run)
+    return Item(what, grid, write, draw, run, claims=CLAIMS)

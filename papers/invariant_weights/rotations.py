@@ -5,17 +5,19 @@ degrees; and what must hold of the learned ones, with how often it does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.catalog import Item
+from papers.claims import Claim, Held, means
 from papers.figures import legend, panels
 from papers.invariant_weights.budgets import FIXED, rotations, row_of
 from papers.invariant_weights.published import ROTATIONS, Scores
-from papers.invariant_weights.tables import by_row, data_line, scores, words
+from papers.invariant_weights.tables import by_row, data_line, numbers, scores, words
 from papers.invariant_weights.training import run
-from papers.markdown import evidences, grouped, mean_of, spread, table
+from papers.markdown import accuracies, evidences, grouped, mean_of, spread, table
 from papers.results import ORIGINAL, Cell, Result
 
 FULL = 160.0
@@ -47,7 +49,12 @@ def rotation_item(
             claims(results),
         ])
 
-    return Item(what, grid, write, draw, run)
+    own = ", every width with its own prior" if prior == "learned" else ""
+    found = (
+        AS_GOOD if model == "relu" else (*FOUND, *AS_GOOD)
+    )  # the paper prints no widths of the ReLU network
+    claims = tuple(replace(claim, words=f"{model}{own}: {claim.words}") for claim in found)
+    return Item(what, grid, write, draw, run, claims=claims, pairs=lambda results: numbers(results, paper))
 
 
 def width(result: Result) -> float:
@@ -75,6 +82,56 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
         ax.set_title(variant.replace("_", " "))
     legend(figure)
     return {"trajectories": figure}
+
+
+SLACK = {"accuracy": 0.01, "bound": 0.01}
+"""Within which a learned rotation is as good as the best fixed one: accuracy, and nats per image."""
+
+
+def low_starts(results: Sequence[Result], variant: str) -> list[Result]:
+    learned = [r for r in results if row_of(r.cell).startswith("from") and r.cell.variant == variant]
+    return [r for r in learned if start(r) <= LOW]
+
+
+def _as_good(measure: Callable[[Sequence[Result]], list[float | None]], slack: float) -> Callable[..., Held]:
+    """Compare the mean of the low starts with the best fixed rotation, by variant."""
+
+    def check(results: Sequence[Result]) -> Held:
+        fixed = [r for r in results if row_of(r.cell).startswith("fixed")]
+        each, found = means(fixed, lambda c: (c.variant, row_of(c)), measure), {}
+        for variant in ROTATIONS:
+            best = max((v for (there, _), v in each.items() if there == variant), default=None)
+            ours = mean_of(measure(low_starts(results, variant)))
+            if best is not None and ours is not None:
+                found[variant] = ours >= best - slack
+        return found
+
+    return check
+
+
+def _finds(variant: str, holds: Callable[[float], bool]) -> Callable[..., Held]:
+    def check(results: Sequence[Result]) -> Held:
+        each = grouped(low_starts(results, variant), lambda c: (row_of(c),))
+        return {words(row): holds(mean_of(map(width, group)) or 0.0) for (row,), group in each.items()}
+
+    return check
+
+
+FOUND = (
+    Claim(f"full rotation is learned: at least {FULL:g} deg", _finds(ROTATIONS[0], lambda w: w >= FULL)),
+    Claim(f"half rotation: within {NEAR:g} of 90 deg", _finds(ROTATIONS[1], lambda w: abs(w - 90) <= NEAR)),
+    Claim("regular digits: less than 65 deg", _finds(ORIGINAL, lambda w: w < 90 - NEAR)),
+)
+AS_GOOD = (
+    Claim(
+        "learned from low starts, the bound is that of the best fixed rotation",
+        _as_good(evidences, SLACK["bound"]),
+    ),
+    Claim(
+        "learned from low starts, the accuracy is that of the best fixed rotation",
+        _as_good(accuracies, SLACK["accuracy"]),
+    ),
+)
 
 
 def trajectories(ax: Axes, results: Sequence[Result], name: Callable[[Cell], str]) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from papers.claims import Pair, means, pairs
 from papers.invariant_weights.budgets import row_of
 from papers.invariant_weights.published import Scores
 from papers.markdown import NONE, accuracies, evidences, grouped, spread, table
-from papers.results import Result
+from papers.results import Cell, Result
 
 WORDS = {
     "sgpr": "SGPR",
@@ -47,6 +48,17 @@ def scores(results: Sequence[Result], variants: Sequence[str], paper: Scores, bo
     head = [f"accuracy, {variant}" for variant in variants]
     head += [f"ELBO, {variant}" for variant in variants] if bounds else []
     return table(["model", "whose", *head], lines)
+
+
+def numbers(results: Sequence[Result], paper: Scores) -> list[Pair]:
+    """Return the accuracies and bounds that both have."""
+
+    def by(cell: Cell) -> tuple[str, str]:
+        return row_of(cell), cell.variant
+
+    accuracy = pairs("test accuracy, %", means(results, by), {k: v[0] for k, v in paper.items()}, 100)
+    bounds = pairs("ELBO per image", means(results, by, evidences), {k: v[1] for k, v in paper.items()})
+    return accuracy + bounds
 
 
 def _number(pair: tuple[float, float | None] | None, which: int) -> str:

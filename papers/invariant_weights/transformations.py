@@ -4,12 +4,14 @@ Every model may learn one kind of transformation, or all affine ones, starting f
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from papers.catalog import Item
+from papers.claims import Claim, Held, means
 from papers.invariant_weights.budgets import TRANSFORMATIONS, baselines, row_of, transformations
 from papers.invariant_weights.published import Scores
-from papers.invariant_weights.tables import by_row, data_line, scores, words
+from papers.invariant_weights.tables import by_row, data_line, numbers, scores, words
 from papers.invariant_weights.training import run
 from papers.markdown import accuracies, grouped, mean_of, spread, table
 from papers.results import Cell, Result
@@ -28,13 +30,14 @@ def transformations_item(
     bounds: bool = True,
     sgpr: bool = False,
     data: str | None = None,
+    anchored: bool = False,
 ) -> Item:
     """Return an item that compares kinds of transformations; `data` are digits if omitted, and at scale quick."""
 
     def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
         quick = scale == "quick"
         columns, rows = (variants[:1], TRANSFORMATIONS[::3]) if quick else (variants, TRANSFORMATIONS)
-        cells = transformations(scale, seeds, model, columns, rows, None if quick else data)
+        cells = transformations(scale, seeds, model, columns, rows, None if quick else data, anchored)
         return (baselines(scale, seeds, columns) if sgpr else []) + cells
 
     def write(results: Sequence[Result]) -> str:
@@ -46,7 +49,50 @@ def transformations_item(
             claims(results),
         ])
 
-    return Item(what, grid, write, run=run)
+    claims = tuple(replace(claim, words=f"{model}, {data or 'digits'}: {claim.words}") for claim in CLAIMS)
+    return Item(what, grid, write, run=run, claims=claims, pairs=lambda results: numbers(results, paper))
+
+
+PLANTED = {"rotated": "rotation", "translated": "translation", "scaled": "scale"}
+"""The transformation that a variant plants."""
+
+
+def _columns(results: Sequence[Result]) -> dict[str, dict[str, float]]:
+    """Return the mean accuracy of each row, by column."""
+    found: dict[str, dict[str, float]] = {}
+    for (variant, row), value in means(results, lambda c: (c.variant, row_of(c))).items():
+        found.setdefault(variant, {})[row] = value
+    return found
+
+
+def affine_near(results: Sequence[Result]) -> Held:
+    columns = _columns(results).items()
+    return {v: max(at.values()) - at["affine"] <= NEAR for v, at in columns if "affine" in at and len(at) > 2}
+
+
+def planted_helps(results: Sequence[Result]) -> Held:
+    return {
+        f"{row} on {variant}": at[row] > at["none"]
+        for variant, at in _columns(results).items()
+        for part in variant.split("+")
+        if (row := PLANTED.get(part, "")) in at and "none" in at
+    }
+
+
+def learned_helps(results: Sequence[Result]) -> Held:
+    return {
+        f"{variant}, over {rival}": max(at[row] for row in learned) > at[rival]
+        for variant, at in _columns(results).items()
+        for rival in WITHOUT
+        if (learned := set(TRANSFORMATIONS) & set(at)) and rival in at
+    }
+
+
+CLAIMS = (
+    Claim(f"the affine model is best, or within {100 * NEAR:g} point of it", affine_near),
+    Claim("learning the planted transformation beats no invariance", planted_helps),
+    Claim("the best learned invariance beats models without any", learned_helps),
+)
 
 
 def widths(results: Sequence[Result]) -> str:

@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 
 from papers.catalog import Item
+from papers.claims import Claim, Held, means
 from papers.learning import digits
 from papers.lila.schedules import TOY, cell
 from papers.markdown import grouped, rotation, scores, table
@@ -54,4 +55,24 @@ def write(results: Sequence[Result]) -> str:
     )
 
 
-ITEM = Item("Structure of the curvature by output curvature.", grid, write)
+def worse(results: Sequence[Result]) -> Held:
+    """Return whether the exact Kronecker GGN learns a rotation nearer to the planted one than diag and than ef."""
+
+    def far(group: Sequence[Result]) -> list[float | None]:
+        widths = [r.invariance.widths["rotation"] for r in group]
+        return [abs(w.value - (w.planted or 0)) for w in widths]
+
+    found = means(results, lambda c: (c.data, c.variant, c.method.removeprefix("lila/")), far)
+    return {
+        f"{data} {variant}, {other}": found[data, variant, other] >= error
+        for (data, variant, name), error in found.items()
+        if name == "kron-ggn"
+        for other in ("diag-ggn", "kron-ef")
+        if (data, variant, other) in found
+    }
+
+
+ITEM = Item(
+    "Structure of the curvature by output curvature.",
+    grid, write, claims=(Claim("diag and ef learn the invariance no better than kron and ggn", worse),),
+)  # fmt: skip

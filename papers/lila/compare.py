@@ -2,11 +2,26 @@
 
 from collections.abc import Callable, Sequence
 
+from papers.claims import Claim, Held, means
 from papers.markdown import accuracies, evidences, grouped, mean_se, spread, table
-from papers.results import Result
+from papers.results import Cell, Result
 
 Key = tuple[str, ...]
 Measure = Callable[[Sequence[Result]], list[float | None]]
+
+
+def ahead(
+    words: str, rival: str, by: Callable[[Cell], Key], measure: Measure = accuracies, why: str = ""
+) -> Claim:
+    """Claim that LILA is ahead of a rival wherever both have results."""
+
+    def check(results: Sequence[Result]) -> Held:
+        ours, theirs = (
+            means([r for r in results if r.cell.method == method], by, measure) for method in ("lila", rival)
+        )
+        return {" ".join(key): ours[key] > theirs[key] for key in ours if key in theirs}
+
+    return Claim(words, check, why)
 
 
 def comparison(results: Sequence[Result]) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from papers.catalog import Item
+from papers.claims import Claim
 from papers.figures import fields
 from papers.learning import learned, result_of
+from papers.lila.compare import ahead
 from papers.lila.schedules import TOY
-from papers.markdown import grouped, rotation, scores, table
+from papers.markdown import evidences, grouped, rotation, scores, table
 from papers.results import Cell, Result
 
 EXTENT, SIDE = 3.0, 40
@@ -62,4 +64,20 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     return {"predictive": fields(found, EXTENT)}
 
 
-ITEM = Item("Posterior predictive on toy points, without and with learned rotation.", grid, write, draw, run)
+CLAIMS = (
+    Claim(
+        "LILA learns the full rotation (at least 150 deg)",
+        lambda rs: {
+            f"seed {r.cell.seed}": r.invariance.widths["rotation"].value >= 150
+            for r in rs
+            if r.cell.method == "lila"
+        },
+    ),
+    ahead(
+        "its evidence is above that of the non-invariant network", "plain", lambda c: (c.variant,), evidences
+    ),
+)
+ITEM = Item(
+    "Posterior predictive on toy points, without and with learned rotation.",
+    grid, write, draw, run, claims=CLAIMS,
+)  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from papers.catalog import Item
+from papers.claims import Claim, Held, Pair, means, pairs
 from papers.lila.published import TABLE_2, printed
 from papers.lila.schedules import cell
 from papers.markdown import grouped, scores, table
@@ -52,4 +53,20 @@ def write(results: Sequence[Result]) -> str:
     )
 
 
-ITEM = Item("A residual network on CIFAR-10: exact GGN and empirical Fisher.", grid, write)
+def numbers(results: Sequence[Result]) -> list[Pair]:
+    theirs = {(method,): pair[0] for method, pair in TABLE_2.items()}
+    return pairs("test accuracy, %", means(results, lambda c: (c.method,)), theirs, 100)
+
+
+def order(results: Sequence[Result]) -> Held:
+    found = means(results, lambda c: (c.method,))
+    orders = [(a, b) for b in ("plain", "augerino") for a in ("lila/ggn", "lila/ef")]
+    orders += [("augerino", "plain"), ("lila/ggn", "lila/ef")]
+    return {f"{a} over {b}": found[a,] > found[b,] for a, b in orders if (a,) in found and (b,) in found}
+
+
+ITEM = Item(
+    "A residual network on CIFAR-10: exact GGN and empirical Fisher.",
+    grid, write, pairs=numbers,
+    claims=(Claim("LILA over Augerino over the non-invariant network; GGN over EF", order),),
+)  # fmt: skip

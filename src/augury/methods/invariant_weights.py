@@ -104,8 +104,9 @@ class InvariantWeights(Learner):
                 self.views.append((x, y, eps, part))
                 self.features.append(phi)
                 return self.world.sums([loss.item() * (1.0 if part is None else part.weight)])[0]
-            kl = self.bound.posterior.kl() / self.N if self.bound and self.natural is None else 0.0
-        value = self.backward(loss + kl, loss, rng, self.weights)
+            kl = self.bound.posterior.kl() if self.bound and self.natural is None else 0.0
+            prior = self.model.net.hidden_penalty().to(loss) if self.bound else 0.0
+        value = self.backward(loss + (kl + prior) / self.N, loss, rng, self.weights)
         self.weights.step()
         return value
 

@@ -3,7 +3,7 @@ r"""Paper B's two shallow networks, f(x) = W_2 phi(W_1 x + b), and their orbit a
 | name | phi(a) | first layer |
 |---|---|---|
 | rff | alpha sqrt(2 / F) cos(a) | fixed: frequencies sigma z with z ~ N(0, I), phases b uniform on [0, 2 pi] |
-| relu | alpha max(0, a) | learned, from Xavier's weights |
+| relu | alpha max(0, a) | learned, from Xavier's weights, with their prior |
 
 With W_2 ~ N(0, I) the prior covariance of the outputs of rff approaches, for many units F, the RBF kernel
 
@@ -13,6 +13,12 @@ W_1 is blurred by a Gaussian, so that rotating a filter by interpolation does no
 sigma". In pixels that does nothing: the neighbouring tap is 2e-22 of the middle one. In the coordinates of its
 transformations, where an image runs from -1 to 1, it is 1.4 pixels of 28 and does limit the band; so `blur` is in
 those coordinates. The blur is symmetric, <blur(W), x> = <W, blur(x)>: the kernel sees blurred images.
+
+A learned W_1 without a prior memorises few data at whatever widths it was trained at, and no width gains anything. So
+W_1 is pulled towards its first value W_0, a draw from the prior: for a linear model and the precision of that prior the
+W_1 that this leads to is a draw from the posterior (anchoring; Pearce et al., 2020). `prior` is the precision in units
+of Xavier's, 0 for none, as in the paper. On 1,000 rotated digits from 0 degrees (seed 0) the bound per image is -.895,
+-.673 and -.831 with 0, .1 and 1, the rotation 0, 155 and 180 degrees, and the test accuracy 71.8, 80.7 and 77.2 %.
 """
 
 import math
@@ -66,6 +72,10 @@ class Shallow(nn.Module, ABC):
     @abstractmethod
     def activate(self, a: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch F"]:
         """Return phi(a)."""
+
+    def hidden_penalty(self) -> Float[Tensor, ""]:
+        """Return the negative log prior of what is learned of the first layer, up to a constant."""
+        return torch.zeros(())
 
     def features(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B F"]:
         return self.activate(F.linear(x.flatten(1), self.filters, self.bias))
@@ -133,12 +143,20 @@ class Relu(Shallow):
         units: int = 1024,
         alpha: float = 1.0,
         blur: float = 0.1,
+        prior: float = 0.1,
     ) -> None:
         super().__init__(input_shape, n_outputs, units, alpha, blur)
+        if not prior >= 0:
+            raise InputError(f"prior must not be below 0, which is none; got {prior}.")
         self.hidden = bare(nn.Linear, math.prod(self.input_shape), units)
         uniform_(self.hidden.weight, math.sqrt(6 / sum(self.hidden.weight.shape)), rng)  # Xavier
+        self.precision = prior * sum(self.hidden.weight.shape) / 2
+        self.register_buffer("anchor", self.hidden.weight.detach().clone(), persistent=False)
         nn.init.zeros_(self.hidden.bias)
         uniform_(self.output.weight, math.sqrt(6 / sum(self.output.weight.shape)), rng)  # Xavier
+
+    def hidden_penalty(self) -> Float[Tensor, ""]:
+        return self.precision / 2 * (self.hidden.weight - self.get_buffer("anchor")).square().sum()
 
     @property
     def bias(self) -> Float[Tensor, " F"]:

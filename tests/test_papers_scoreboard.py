@@ -1,0 +1,61 @@
+"""The scoreboard: claims are checked against the raw results, and the page says what they say."""
+
+import pytest
+
+import papers_doubles as doubles
+from pages import ROOT
+from papers import budget
+from papers.catalog import PAPERS, item
+from papers.claims import Claim, Pair
+from papers.lila.compare import ahead
+from papers.scoreboard import BEGIN, END, LETTERS, PICTURE, Row, rows, text
+
+RESULTS = ROOT / "docs" / "results"
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """The runs had these data; their files need only be there."""
+    for name in ("mnist", "fashion_mnist", "kmnist10k"):
+        (tmp_path / f"{name}.npz").touch()
+    monkeypatch.setenv("AUGURY_DATA", str(tmp_path))
+
+
+def test_the_page_of_results_is_that_of_the_committed_results(there):
+    page = (RESULTS / "README.md").read_text()
+    assert page.partition(BEGIN)[2].partition(END)[0] == f"\n{text(rows(RESULTS))}", (
+        "python -m papers scoreboard"
+    )
+    assert (RESULTS / PICTURE).is_file()
+
+
+def test_every_item_of_a_paper_has_a_result_and_a_claim_that_it_can_refute(there):
+    judged = rows(RESULTS)
+    assert [(r.paper, r.item) for r in judged] == [(p, i) for p in LETTERS for i in PAPERS[p].items]
+    assert [r.item for r in judged if not r.held] == ["verdicts"]  # ours, not paper D's
+    assert all(r.cells for r in judged)
+
+
+def test_claims_are_judged_by_the_means_over_seeds_and_what_fails_is_named():
+    claim = ahead("LILA is ahead", "plain", lambda c: (c.variant,), why="too few data")
+    results = [doubles.result(doubles.cell("lila", s), a) for s, a in ((0, 0.9), (1, 0.5))]
+    rivals = [doubles.result(doubles.cell("plain", s), 0.6) for s in (0, 1)]
+    assert claim.check([*results, *rivals]) == {"rotated": True}
+    assert claim.check([results[1], *rivals]) == {"rotated": False} and claim.check(results) == {}
+    held = {claim: {"a": False, "b": True}, Claim("other", lambda _: {}): {"c": True}}
+    shown = text([
+        Row("lila", "table1", 3, 1, held, [Pair("x", 1.0, 2.0)]),
+        Row("lila", "table2", 0, 0, {}, []),
+    ])
+    assert "1 of 2 items have results" in shown and "2 of 3 comparisons" in shown and "(67 %;" in shown
+    assert "- **A table1**, LILA is ahead: not in 1 of 2 (a). Too few data.\n" in shown
+
+
+def test_the_budget_counts_what_is_missing_once_and_puts_items_without_results_first(tmp_path, there):
+    found = budget.gaps(1, tmp_path)
+    assert all(g.seconds == budget.UNKNOWN for g in found)
+    every = {c.key for p in LETTERS for i in PAPERS[p].items for c in item(p, i).grid("small", [0])}
+    assert sum(g.missing for g in found) == len(every)
+    here = budget.gaps(1, RESULTS)
+    assert [g.missing < g.cells for g in here] == sorted(g.missing < g.cells for g in here)
+    assert "hours of one core" in budget.text(here)
