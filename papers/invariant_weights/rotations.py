@@ -53,8 +53,8 @@ def rotation_item(
     found = (
         AS_GOOD if model == "relu" else (*FOUND, *AS_GOOD)
     )  # the paper prints no widths of the ReLU network
-    claims = tuple(replace(claim, words=f"{model}{own}: {claim.words}") for claim in found)
-    return Item(what, grid, write, draw, run, claims=claims, pairs=lambda results: numbers(results, paper))
+    stated = tuple(replace(claim, words=f"{model}{own}: {claim.words}") for claim in found)
+    return Item(what, grid, write, draw, run, claims=stated, pairs=lambda results: numbers(results, paper))
 
 
 def width(result: Result) -> float:

@@ -49,8 +49,8 @@ def transformations_item(
             claims(results),
         ])
 
-    claims = tuple(replace(claim, words=f"{model}, {data or 'digits'}: {claim.words}") for claim in CLAIMS)
-    return Item(what, grid, write, run=run, claims=claims, pairs=lambda results: numbers(results, paper))
+    stated = tuple(replace(claim, words=f"{model}, {data or 'digits'}: {claim.words}") for claim in CLAIMS)
+    return Item(what, grid, write, run=run, claims=stated, pairs=lambda results: numbers(results, paper))
 
 
 PLANTED = {"rotated": "rotation", "translated": "translation", "scaled": "scale"}

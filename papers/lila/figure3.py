@@ -30,10 +30,11 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
     data = "cifar10" if scale == "paper" else digits(scale)
     model = {"quick": "cnn", "small": "mlp", "paper": "resnet_8_16"}[scale]
     most = 4000 if data == "mnist5k" else max(SIZES[scale])
+    sizes = {min(n, most): epochs for n, epochs in SIZES[scale].items()}
     return [
-        cell(scale, data, variant, model, method, seed, min(n, most), epochs)
+        cell(scale, data, variant, model, method, seed, n, epochs)
         for seed in seeds
-        for n, epochs in SIZES[scale].items()
+        for n, epochs in sizes.items()
         for variant in SHOWN[scale]
         for method in METHODS
     ]

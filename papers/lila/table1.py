@@ -1,7 +1,7 @@
 """Table 1: test accuracy of three methods, on three data sets and their variants.
 
 At scale `small` the MNIST runs are those of `recovery`, with the slow recipe of version 0.1; the other data are cut
-down, with today's recipe at half its steps (ResNet: a quarter), so only comparisons between methods carry over.
+down, with today's recipe at a quarter of its steps, so only comparisons between methods carry over.
 """
 
 from collections.abc import Sequence
