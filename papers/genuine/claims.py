@@ -85,8 +85,20 @@ def _most(says: Says) -> Callable[[Sequence[Result]], Held]:
     return check
 
 
-AUDITED = tuple(Claim(words, _most(says)) for words, says in CLAIMS)
-DRIFTED = tuple(Claim(words, _most(says)) for words, says in _drift("fashion_mnist"))
+WHY = {
+    "DA is nearer to WT": "IR gains with training: 86 % after 20 epochs, 92 % after 60, where DA has 94 % after 20",
+    "sigma_max(J) / size": "on C4 it is after 20 epochs and no longer after 60, in two of three seeds",
+    "on fashion_mnist, DA keeps": "shifts matter little there: DA predicts one digit for 65 % of the images, seed 0",
+}
+"""Reasons for what does not hold, by how its words begin."""
+
+
+def _reason(words: str) -> str:
+    return next((why for beginning, why in WHY.items() if words.startswith(beginning)), "")
+
+
+AUDITED = tuple(Claim(words, _most(says), _reason(words)) for words, says in CLAIMS)
+DRIFTED = tuple(Claim(words, _most(says), _reason(words)) for words, says in _drift("fashion_mnist"))
 
 
 def claims(results: Sequence[Result]) -> str:

@@ -150,6 +150,12 @@ def right(results: Sequence[Result]) -> Held:
     }
 
 
+FEW = (
+    "with 70 and 140 examples the right descriptor is worth 2 and 4 points of test accuracy to rotations (9 from 350), "
+    "less than such evidence can tell; with it they would have 34.3 and 42.2 %, multi-task 32.9 and 41.6"
+)
+
+
 def over(rival: str) -> Claim:
     def check(results: Sequence[Result]) -> Held:
         found = means(results, _by)
@@ -158,7 +164,7 @@ def over(rival: str) -> Claim:
             f"{t}, N = {n}": v > found[t, n, rival] for (t, n), v in ours.items() if (t, n, rival) in found
         }
 
-    return Claim(f"the learned descriptor beats {rival}", check)
+    return Claim(f"the learned descriptor beats {rival}", check, FEW)
 
 
 def numbers(results: Sequence[Result]) -> list[Pair]:
@@ -170,5 +176,5 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
 ITEM = Item(
     "Digit and rotation prediction by images per class, the descriptor learned.",
     grid, write, run=run, pairs=numbers,
-    claims=(Claim("the descriptor is right: digit [1, 1], rotation [0, 1]", right), over("mtl"), over("random")),
+    claims=(Claim("the descriptor is right: digit [1, 1], rotation [0, 1]", right, FEW), over("mtl"), over("random")),
 )  # fmt: skip

@@ -131,8 +131,9 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
     return pairs("accuracy or R^2, %", _scores(results), theirs, 100)
 
 
+ONE_SEED = "1.1 points of R^2 behind, one seed; a larger generator has not been tried"
 ITEM = Item(
     "One contrastive extractor for recognition and for landmarks.",
     grid, write, run=run, pairs=numbers,
-    claims=(Claim("one extractor is at most a point behind every fixed one, on both tasks", serves),),
+    claims=(Claim("one extractor is at most a point behind every fixed one, on both tasks", serves, ONE_SEED),),
 )  # fmt: skip

@@ -80,9 +80,13 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
     return pairs("test accuracy, %", means(results, by), {k: v[0] for k, v in TABLE_1.items()}, 100)
 
 
+NOISE = (
+    "for the CNN on digits, the noise of averages over 8 views counts as curvature: on scaled digits (seed 0) the same "
+    "weights have -.565 nats per image with 8 views, -.502 with 32; the plain network has -.452"
+)
 CLAIMS = (
     ahead("LILA has a higher test accuracy than the non-invariant network", "plain", _by),
-    ahead("LILA has a higher evidence than the non-invariant network", "plain", _by, evidences),
+    ahead("LILA has a higher evidence than the non-invariant network", "plain", _by, evidences, NOISE),
     ahead("LILA has a higher test accuracy than Augerino", "augerino", _by),
 )
 ITEM = Item(
