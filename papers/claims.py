@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from papers.markdown import accuracies, grouped, mean_of
+from papers.markdown import NONE, accuracies, grouped, mean_of, table
 from papers.results import Cell, Result
 
 Measure = Callable[[Sequence[Result]], list[float | None]]
@@ -47,3 +47,13 @@ def pairs(
         for key, value in ours.items()
         if theirs.get(key) is not None
     ]
+
+
+def section(claims: Sequence[Claim], results: Sequence[Result]) -> str:
+    """Return every claim, in how many comparisons it holds, and in which it does not."""
+    rows = []
+    for claim in claims:
+        if held := claim.check(results):
+            wrong = "; ".join(name for name, answer in held.items() if not answer)
+            rows.append([claim.words, f"{sum(held.values())} of {len(held)}", wrong or NONE])
+    return f"{table(['the paper says', 'holds in', 'but not in'], rows)}\n" if rows else ""

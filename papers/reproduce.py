@@ -15,6 +15,7 @@ from pathlib import Path
 from augury.core.errors import InputError, RunError, choose
 from augury.core.files import write_text
 from papers.catalog import PAPERS, Item, item
+from papers.claims import section
 from papers.executor import EXECUTORS, Failure
 from papers.grid import Watch, run_grid
 from papers.markdown import grouped, seconds, table
@@ -99,7 +100,8 @@ def reproduce(request: Request, watch: Watch | None = None) -> Reproduced:
             drawn = _draw(request, scale, rows)
             shown = "".join(f"![{path.stem}]({path.name})\n\n" for path in drawn)
             below = provenance(request, scale, rows)
-            sections.append(f"## Scale: {scale}\n\n{entry.write(rows)}\n{shown}{below}")
+            said = section(entry.claims, rows)
+            sections.append(f"## Scale: {scale}\n\n{entry.write(rows)}\n{said}{shown}{below}")
             figures += drawn
     if len(sections) == 1:
         raise InputError(f"there are no results of {request.paper} {request.item} in {request.folder}.")

@@ -12,7 +12,7 @@ from augury.methods.registry import METHODS
 from augury.models.networks import NETWORKS
 from papers.catalog import SCALES
 from papers.learning import RECIPE
-from papers.lila.compare import comparison
+from papers.lila.compare import ahead
 from papers.lila.figure2 import to_eta
 from papers.lila.predictive import predictive
 from papers.lila.published import TABLE_1, TABLE_2, printed
@@ -119,11 +119,13 @@ def test_lila_is_compared_seed_by_seed_on_the_same_data():
     results = [doubles.result(doubles.cell("lila", s), a, -5.0) for s, a in ((0, 0.9), (1, 0.8))]
     results += [doubles.result(doubles.cell("plain", s), a, -6.0) for s, a in ((0, 0.7), (1, 0.5), (2, 0.0))]
     results += [doubles.result(doubles.cell("augerino", 0), 0.95)]
-    text = comparison(results)
-    assert "| toy | toy_mlp | rotated | 25.00 ± 5.00 | 0.10 ± 0.00 | -5.00 |" in text
-    assert "accuracy over plain: 1 of 1; log evidence per image over plain: 1 of 1" in text
-    assert "accuracy over augerino: 0 of 1" in text
-    assert comparison(results[:2]) == ""
+    found = {
+        rival: ahead("", rival, lambda c: (c.variant,)).check(results) for rival in ("plain", "augerino")
+    }
+    assert found == {"plain": {"rotated": True}, "augerino": {"rotated": False}}
+    worse = ahead("", "plain", lambda c: (c.variant,), lambda group: [r.cell.seed - r.N for r in group])
+    assert worse.check(results) == {"rotated": False}  # equal, seed by seed; not so over all seeds
+    assert ahead("", "plain", lambda c: (c.variant,)).check(results[:2]) == {}
 
 
 def test_the_predictive_of_a_linear_model_is_that_of_sampled_weights(monkeypatch):

@@ -55,7 +55,7 @@ def write(results: Sequence[Result]) -> str:
     for task in dict.fromkeys(r.cell.variant for r in results):
         there = [r for r in results if r.cell.variant == task]
         parts.append(f"### {task} prediction (should be {list(RIGHT[task])})\n\n{_table(task, there)}")
-    return "\n".join([*parts, claims(results)])
+    return "\n".join(parts)
 
 
 def _pretraining(results: Sequence[Result]) -> str:
@@ -105,35 +105,6 @@ def descriptor(group: Sequence[Result]) -> str:
         return "-"
     means = [mean_of(values) or 0.0 for values in zip(*(r.extra["i"] for r in group), strict=True)]
     return "[" + ", ".join(f"{100 * mean:.0f}" for mean in means) + "]"
-
-
-def claims(results: Sequence[Result]) -> str:
-    """Say what of the paper's claims holds, by evidence and by loss."""
-    lines = []
-    methods = {r.cell.method for r in results}
-    for method in [m for m in METHODS if m.partition("/")[0] in ("evidence", "loss") and m in methods]:
-        for task, right in RIGHT.items():
-            group = [r for r in results if r.cell.method == method and r.cell.variant == task]
-            many = [r for r in group if r.cell.settings["per_class"] >= 50]
-            hits = sum(tuple(map(round, r.extra["i"])) == right for r in many)
-            lines.append(
-                f"- {method}, {task}: rounds to {list(right)} in {hits} of {len(many)} runs with N >= 50; "
-                f"{_beats(results, group, task)}."
-            )
-    return "\n".join(lines) + "\n"
-
-
-def _beats(results: Sequence[Result], group: Sequence[Result], task: str) -> str:
-    rivals = [r for r in results if (r.cell.method, r.cell.variant) == ("mtl", task)]
-    ahead = []
-    for n in dict.fromkeys(r.cell.settings["per_class"] for r in group):
-        ours, theirs = (
-            mean_of(accuracies([r for r in some if r.cell.settings["per_class"] == n]))
-            for some in (group, rivals)
-        )
-        if ours is not None and theirs is not None:
-            ahead.append(ours > theirs)
-    return f"mean accuracy above the multi-task baseline at {sum(ahead)} of {len(ahead)} N"
 
 
 def _by(cell: Cell) -> tuple[str, int, str]:

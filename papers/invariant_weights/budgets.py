@@ -67,6 +67,8 @@ TOY: dict[str, dict[str, Any]] = {
 
 ANCHORED = 0.1
 """The prior of a first layer that is learned, for few data: the default of `models.shallow`."""
+MODEST = {"epochs": 15, "samples": 8, "samples_eval": 16}
+"""Of `small` where the first layer has a prior: Tables 5 and 8."""
 FEWER = {"epochs": 10, "samples": 4, "samples_eval": 8}
 """Of `small` on colour images, where a view costs four times as much; with half the units."""
 
@@ -85,9 +87,10 @@ def cell(
     network: dict[str, Any] = {"units": UNITS[scale]}
     if model == "relu":
         network["prior"] = ANCHORED if anchored and scale != "paper" else 0.0
-    fewer = FEWER if scale == "small" and data else {}
-    if fewer:
-        network["units"] //= 2
+    fewer = {}
+    if scale == "small" and anchored:
+        fewer = FEWER if data else MODEST
+        network["units"] //= 2 if data else 1
     chosen = {**TRAIN[scale], **fewer, "network": network, **settings}
     name = data or digits(scale)
     return Cell(name, variant, model, f"{METHOD}/{row}", seed, chosen, IMAGES[scale], TEST_IMAGES[scale])
@@ -104,6 +107,8 @@ def rotations(
 ) -> list[Cell]:
     """Return runs with a fixed rotation, and with one learned from several starts; seed by seed, learned first."""
     alike = {**EQUALLY[scale], **PRIORS[prior], "anchored": model == "relu"}
+    if model == "relu" and scale == "small":
+        alike |= MODEST
     learned = [(f"from_{a}", {**alike, **rotation(a)}) for a in starts]
     held = [(f"fixed_{a}", {**alike, **rotation(a), "eta_rate": 0.0}) for a in fixed]
     return [

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from papers.catalog import Item
 from papers.claims import Claim, Held, means
 from papers.figures import legend, panels
-from papers.invariant_weights.budgets import FIXED, rotations, row_of
+from papers.invariant_weights.budgets import rotations, row_of
 from papers.invariant_weights.published import ROTATIONS, Scores
 from papers.invariant_weights.tables import by_row, data_line, numbers, scores, words
 from papers.invariant_weights.training import run
@@ -24,8 +24,6 @@ FULL = 160.0
 """Degrees that count as full invariance."""
 NEAR = 25.0
 """Degrees from 90 that still count as found."""
-CLEARLY = 20.0
-"""Degrees that separate regular from partially rotated digits."""
 LOW = 90
 """Starts up to here must succeed; the paper itself reports failures from wider ones."""
 
@@ -46,7 +44,6 @@ def rotation_item(
             scores(results, ROTATIONS, paper),
             "Learned rotation in degrees (planted: 180, 90, none):\n",
             widths(results),
-            claims(results),
         ])
 
     own = ", every width with its own prior" if prior == "learned" else ""
@@ -149,54 +146,3 @@ def trajectories(ax: Axes, results: Sequence[Result], name: Callable[[Cell], str
 
 def start(result: Result) -> int:
     return int(row_of(result.cell).partition("_")[2])
-
-
-def claims(results: Sequence[Result]) -> str:
-    """Return each statement with how many runs agree, for low starts and for all."""
-    learned = [r for r in results if row_of(r.cell).startswith("from")]
-    if not learned:
-        return ""
-    partial = {(start(r), r.cell.seed): width(r) for r in learned if r.cell.variant == ROTATIONS[1]}
-
-    def less(r: Result) -> bool | None:
-        there = partial.get((start(r), r.cell.seed))
-        return None if there is None else width(r) <= there - CLEARLY
-
-    statements: list[tuple[str, str, Callable[[Result], bool | None]]] = [
-        (ROTATIONS[0], f"at least {FULL:g} deg", lambda r: width(r) >= FULL),
-        (ROTATIONS[1], f"within {NEAR:g} of 90 deg", lambda r: abs(width(r) - 90) <= NEAR),
-        (ORIGINAL, f"at least {CLEARLY:g} deg less than on partially_rotated, from the same start", less),
-    ]
-    lines = []
-    for variant, statement, holds in statements:
-        there = [r for r in learned if r.cell.variant == variant]
-        counts = [_count([r for r in there if start(r) <= LOW], holds), _count(there, holds)]
-        lines.append([f"{variant}: {statement}", *counts])
-    head = ["learned rotation", f"starts up to {LOW} deg", "all starts"]
-    return f"{table(head, lines)}\n{best_fixed(results)}"
-
-
-def _count(results: Sequence[Result], holds: Callable[[Result], bool | None]) -> str:
-    answers = [answer for answer in map(holds, results) if answer is not None]
-    return f"{sum(answers)} of {len(answers)}"
-
-
-def best_fixed(results: Sequence[Result]) -> str:
-    """Return for each variant which fixed rotation has the best bound, and whether the learned one agrees."""
-    rows, lines = by_row(results), []
-    for variant in ROTATIONS:
-        bounds = {a: mean_of(evidences(rows.get(f"fixed_{a}", {}).get(variant, []))) for a in FIXED}
-        known = {a: bound for a, bound in bounds.items() if bound is not None}
-        low = [r for r in results if row_of(r.cell).startswith("from") and r.cell.variant == variant]
-        low = [r for r in low if start(r) <= LOW]
-        found, bound = mean_of([width(r) for r in low]), mean_of(evidences(low))
-        if not known or found is None or bound is None:
-            continue
-        best = max(known, key=lambda a: known[a])
-        nearest = min(known, key=lambda a: abs(a - found))
-        lines.append(
-            f"- {variant}: the best fixed rotation by ELBO is {best} deg ({known[best]:.3f}); learned is {found:.1f} "
-            f"deg ({bound:.3f}, {'at or above' if bound >= known[best] else 'below'} it), nearest to {nearest} deg: "
-            f"{'they agree' if best == nearest else 'they disagree'}."
-        )
-    return "\n".join(lines) + "\n" if lines else ""

@@ -11,9 +11,9 @@ from papers.catalog import Item
 from papers.claims import Claim, Held, means
 from papers.invariant_weights.budgets import TRANSFORMATIONS, baselines, row_of, transformations
 from papers.invariant_weights.published import Scores
-from papers.invariant_weights.tables import by_row, data_line, numbers, scores, words
+from papers.invariant_weights.tables import data_line, numbers, scores, words
 from papers.invariant_weights.training import run
-from papers.markdown import accuracies, grouped, mean_of, spread, table
+from papers.markdown import grouped, spread, table
 from papers.results import Cell, Result
 
 NEAR = 0.01
@@ -46,7 +46,6 @@ def transformations_item(
             scores(results, variants, paper, bounds),
             "Learned widths (rotation in degrees, translations in pixels, scales as factors; planted ones in bold):\n",
             widths(results),
-            claims(results),
         ])
 
     stated = tuple(replace(claim, words=f"{model}, {data or 'digits'}: {claim.words}") for claim in CLAIMS)
@@ -111,27 +110,3 @@ def _width(found: Sequence[Any]) -> str:
     text = spread(values, digits)
     planted = None if found[0] is None else found[0].planted
     return text if planted is None else f"**{text}** (planted {planted:g})"
-
-
-def claims(results: Sequence[Result]) -> str:
-    """Return, column by column, which model is best, and how far behind it the affine one is."""
-    rows, lines, near, above = by_row(results), [], [], []
-    for variant in dict.fromkeys(r.cell.variant for r in results):
-        found = {row: mean_of(accuracies(at.get(variant, []))) for row, at in rows.items()}
-        known = {row: value for row, value in found.items() if value is not None}
-        learned = {row: value for row, value in known.items() if row in TRANSFORMATIONS}
-        if "affine" not in known or not learned:
-            continue
-        best = max(known, key=lambda row: known[row])
-        behind = known[best] - known["affine"]
-        near.append(behind <= NEAR)
-        above += [max(learned.values()) > known[row] for row in WITHOUT if row in known]
-        lines.append([variant, words(best), f"{100 * known[best]:.2f}", f"{100 * behind:.2f}"])
-    if not lines:
-        return ""
-    head = ["data", "best model", "its accuracy, %", "affine behind it, points"]
-    return (
-        f"{table(head, lines)}\nThe affine model is best, or within {100 * NEAR:g} point of it, in {sum(near)} of "
-        f"{len(near)} columns. The best learned invariance beats a model without any in {sum(above)} of {len(above)} "
-        f"comparisons.\n"
-    )

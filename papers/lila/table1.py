@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from papers.catalog import Item
 from papers.claims import Pair, means, pairs
-from papers.lila.compare import ahead, comparison
+from papers.lila.compare import ahead
 from papers.lila.published import TABLE_1, printed
 from papers.lila.recovery import grid as recovery_grid
 from papers.lila.schedules import METHODS, VARIANTS, cell
@@ -53,7 +53,7 @@ def write(results: Sequence[Result]) -> str:
     images = {f"{r.cell.data}: {r.N:,}" for r in results}
     return (
         f"Test accuracy in per cent. The paper trains on all images, we on {', '.join(sorted(images))}.\n\n"
-        f"{table(head, rows)}\n{comparison(results)}"
+        f"{table(head, rows)}"
     )
 
 
