@@ -63,6 +63,7 @@ PAPERS = {
         (
             *("figure1", "figure2", "table1", "table4", "table4_prior", "table5", "figure5", "table2"),
             *("table7", "table6", "table3", "table8", "figure3", "figure4", "figure6"),
+            *("table5_anchored", "table8_anchored"),
         ),
     ),
     "genuine": Paper(

@@ -12,8 +12,9 @@ from augury.core.errors import InputError
 from augury.core.files import write_text
 from papers.catalog import PAPERS, item
 from papers.claims import Claim, Held, Pair
-from papers.markdown import table
+from papers.markdown import NONE, table
 from papers.reproduce import DOCS, Request, table_rows
+from papers.results import Result
 
 BEGIN, END = "<!-- scoreboard -->", "<!-- end of the scoreboard -->"
 LETTERS = {"lila": "A", "invariant_weights": "B", "hyperinvariances": "C", "genuine": "D"}
@@ -23,20 +24,14 @@ PICTURE = "scoreboard.svg"
 
 @dataclass(frozen=True)
 class Row:
-    """One item: how many cells have results, of how many seeds, and which comparisons hold."""
+    """One item: its results, of how many cells, and which comparisons hold."""
 
     paper: str
     item: str
-    cells: int
-    seeds: int
+    results: Sequence[Result]
+    cells: int  # of the grid, for the seeds that have results
     held: dict[Claim, Held]
     pairs: list[Pair]
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Comparisons that hold, and all."""
-        answers = [answer for held in self.held.values() for answer in held.values()]
-        return sum(answers), len(answers)
 
 
 def rows(folder: Path = DOCS) -> list[Row]:
@@ -45,49 +40,34 @@ def rows(folder: Path = DOCS) -> list[Row]:
     for paper in LETTERS:
         for name in PAPERS[paper].items:
             entry, results = item(paper, name), table_rows(Request(paper, name, out=folder), "small")
-            held = {claim: claim.check(results) for claim in entry.claims} if results else {}
-            seeds = len({r.cell.seed for r in results})
-            found.append(Row(paper, name, len(results), seeds, held, entry.pairs(results) if results else []))
+            cells = len(entry.grid("small", sorted({r.cell.seed for r in results}) or [0]))
+            held = {claim: answers for claim in entry.claims if (answers := claim.check(results))}
+            found.append(Row(paper, name, results, cells, held, entry.pairs(results)))
     return found
 
 
 def text(judged: Sequence[Row]) -> str:
     """Return the table, and below it the comparisons that do not hold, each with its reason."""
-    lines, failed = [], []
+    lines, failed, once = [], [], {}
     for row in judged:
-        right, total = row.counts
-        there = f"[{row.item}]({row.paper}_{row.item}.md)" if row.cells else row.item
-        score = f"{right} of {total}" if total else "-"
-        lines.append([
-            LETTERS[row.paper],
-            there,
-            str(row.cells),
-            str(row.seeds),
-            str(len(row.held) or "-"),
-            score,
-        ])
+        letter, link = LETTERS[row.paper], f"[{row.item}]({row.paper}_{row.item}.md)"
+        answers = [answer for held in row.held.values() for answer in held.values()]
+        score = f"{sum(answers)} of {len(answers)}" if answers else NONE
+        seeds, done = len({r.cell.seed for r in row.results}), f"{len(row.results)} of {row.cells}"
+        lines.append([letter, link if row.results else row.item, done, str(seeds), str(len(row.held)), score])
         for claim, held in row.held.items():
-            wrong = [name for name, answer in held.items() if not answer]
-            if wrong:
+            once |= {(row.paper, claim.words, name): answer for name, answer in held.items()}
+            if wrong := [name for name, answer in held.items() if not answer]:
+                where = f"not in {len(wrong)} of {len(held)} ({'; '.join(wrong)})"
                 why = f" {claim.why[0].upper()}{claim.why[1:]}." if claim.why else ""
-                failed.append(
-                    f"- **{LETTERS[row.paper]} {row.item}**, {claim.words}: not in {len(wrong)} of {len(held)} "
-                    f"({'; '.join(wrong)}).{why}"
-                )
-    once = {
-        (row.paper, claim.words, name): answer
-        for row in judged
-        for claim, held in row.held.items()
-        for name, answer in held.items()
-    }
-    right, total = sum(once.values()), len(once)
-    run = sum(row.cells > 0 for row in judged)
+                failed.append(f"- **{letter} {row.item}**, {claim.words}: {where}.{why}\n")
+    there, right, total = sum(bool(row.results) for row in judged), sum(once.values()), len(once)
     return (
-        f"{run} of {len(judged)} items have results at scale `small`; {right} of {total} comparisons that the papers "
-        f"claim hold ({100 * right / max(total, 1):.0f} %;"
-        " what several items share counts once). Written by `python -m papers scoreboard` from the raw files.\n\n"
+        f"{there} of {len(judged)} items have results at scale `small`; {right} of {total} comparisons that the papers "
+        f"claim hold ({100 * right / max(total, 1):.0f} %; what several items share counts once). Written by `python "
+        f"-m papers scoreboard` from the raw files; the cells are those of the seeds that were run.\n\n"
         f"{table(['paper', 'item', 'cells run', 'seeds', 'claims', 'comparisons that hold'], lines)}\n"
-        f"What does not hold:\n\n" + "\n".join(failed) + f"\n\n![ours against the papers']({PICTURE})\n"
+        f"What does not hold:\n\n{''.join(failed)}\n![ours against the papers']({PICTURE})\n"
     )
 
 

@@ -44,7 +44,7 @@ def test_every_cell_names_what_exists_and_has_settings_that_learn_takes(item, sc
     doubles.check_cells(ITEMS[item].grid(scale, range(2)), check)
 
 
-AT_FEW_DATA = {("table5", "small"), ("table8", "small")}
+AT_FEW_DATA = {("table5_anchored", "small"), ("table8_anchored", "small")}
 """Where the ReLU network has a prior on its first layer."""
 
 
@@ -59,7 +59,7 @@ def test_the_paper_scale_has_the_papers_settings():
         (name, scale): {
             c.settings["network"]["prior"] for c in ITEMS[name].grid(scale, [0]) if c.model == "relu"
         }
-        for name in ("table2", "table5", "table8")
+        for name in ("table2", "table5", "table8", "table5_anchored", "table8_anchored")
         for scale in ("small", "paper")
     }
     assert all(found == ({0.1} if key in AT_FEW_DATA else {0.0}) for key, found in priors.items())

@@ -33,7 +33,7 @@ def test_every_item_of_a_paper_has_a_result_and_a_claim_that_it_can_refute(there
     judged = rows(RESULTS)
     assert [(r.paper, r.item) for r in judged] == [(p, i) for p in LETTERS for i in PAPERS[p].items]
     assert [r.item for r in judged if not r.held] == ["verdicts"]  # ours, not paper D's
-    assert all(r.cells for r in judged)
+    assert all(r.results for r in judged)
 
 
 def test_claims_are_judged_by_the_means_over_seeds_and_what_fails_is_named():
@@ -48,6 +48,10 @@ def test_claims_are_judged_by_the_means_over_seeds_and_what_fails_is_named():
         Row("lila", "table2", 0, 0, {}, []),
     ])
     assert "1 of 2 items have results" in shown and "2 of 3 comparisons" in shown and "(67 %;" in shown
+    assert (
+        "| A | [table1](lila_table1.md) | 2 of 3 | 2 | 2 | 2 of 3 |" in shown
+        and "| A | table2 | 0 of 5 |" in shown
+    )
     assert "- **A table1**, LILA is ahead: not in 1 of 2 (a). Too few data.\n" in shown
 
 

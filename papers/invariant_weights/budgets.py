@@ -68,7 +68,7 @@ TOY: dict[str, dict[str, Any]] = {
 ANCHORED = 0.1
 """The prior of a first layer that is learned, for few data: the default of `models.shallow`."""
 MODEST = {"epochs": 15, "samples": 8, "samples_eval": 16}
-"""Of `small` where the first layer has a prior: Tables 5 and 8."""
+"""Of `small` where the first layer has a prior, on digits."""
 FEWER = {"epochs": 10, "samples": 4, "samples_eval": 8}
 """Of `small` on colour images, where a view costs four times as much; with half the units."""
 
@@ -104,10 +104,11 @@ def rotations(
     fixed: Sequence[int],
     starts: Sequence[int],
     prior: str = "held",
+    anchored: bool = False,
 ) -> list[Cell]:
     """Return runs with a fixed rotation, and with one learned from several starts; seed by seed, learned first."""
-    alike = {**EQUALLY[scale], **PRIORS[prior], "anchored": model == "relu"}
-    if model == "relu" and scale == "small":
+    alike = {**EQUALLY[scale], **PRIORS[prior], "anchored": anchored}
+    if anchored and scale == "small":
         alike |= MODEST
     learned = [(f"from_{a}", {**alike, **rotation(a)}) for a in starts]
     held = [(f"fixed_{a}", {**alike, **rotation(a), "eta_rate": 0.0}) for a in fixed]

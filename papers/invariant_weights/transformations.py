@@ -48,7 +48,10 @@ def transformations_item(
             widths(results),
         ])
 
-    stated = tuple(replace(claim, words=f"{model}, {data or 'digits'}: {claim.words}") for claim in CLAIMS)
+    own = ", first layer with a prior" * (anchored and not data)
+    stated = tuple(
+        replace(claim, words=f"{model}, {data or 'digits'}{own}: {claim.words}") for claim in CLAIMS
+    )
     return Item(what, grid, write, run=run, claims=stated, pairs=lambda results: numbers(results, paper))
 
 
