@@ -15,6 +15,9 @@ WORDS = {
     "grid": "learned, equally spaced views",
 }
 
+MEMORISES = "without a prior the first layer memorises 1,000 images at any width, so that no width gains"
+"""Why the ReLU network learns little from few images."""
+
 
 def words(row: str) -> str:
     """Return what a row is called in a table."""
