@@ -18,6 +18,8 @@ _RECIPE = {
     "epochs": 30,
     "rate": 0.005,
     "warm_up": 0.0,
+    "finish": 0.0,
+    "clip": 0.0,
     "evidence_below": 9.0,
     "standardise": False,
     "evidence_images": 500,
@@ -25,7 +27,10 @@ _RECIPE = {
     "prior": "scalar",
 }
 RECIPE: dict[str, dict[str, Any]] = {
-    "lila": {**_RECIPE, "samples": 8, "evidence_samples": 0, "eta_steps": 8},
+    "lila": {
+        **{**_RECIPE, "samples": 8, "evidence_samples": 0, "eta_steps": 8},
+        **{"sampling": "independent", "eta_rate": 0.1},
+    },
     "plain": _RECIPE,
     "augmented": {**_RECIPE, "samples": 8},
     "augerino": {**_RECIPE, "samples": 8, "epochs": 15},
