@@ -55,7 +55,7 @@ def rotation_item(
     own = (
         ", every width with its own prior" if prior == "learned" else ", first layer with a prior" * anchored
     )
-    found = (*FOUND, *AS_GOOD)
+    found: tuple[Claim, ...] = (*FOUND, *AS_GOOD)
     if model == "relu":  # of which the paper prints no widths
         found = tuple(replace(claim, why="" if anchored else MEMORISES) for claim in AS_GOOD)
     stated = tuple(replace(claim, words=f"{model}{own}: {claim.words}") for claim in found)
