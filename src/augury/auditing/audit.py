@@ -26,8 +26,7 @@ from augury.records.results import Audit, Point, Scores
 from augury.transforms.base import Transform
 from augury.transforms.vocabulary import build as build_transform
 
-GRADIENT_FREE = ("feature_ablation",)
-"""Saliency methods that also work for models without gradients."""
+GRADIENT_FREE = ("feature_ablation",)  # saliency methods that also work for models without gradients
 
 
 def audit(

@@ -27,19 +27,12 @@ class Inputs:
     """A set of inputs to audit a model on."""
 
     x: Float[Tensor | Rows, "N ..."]
-    """The inputs."""
-    y: Shaped[Tensor, " N"] | None
-    """Class labels; None where there are none, or for regression."""
-    class_names: tuple[str, ...]
-    """A name for each class; empty where there are no labels."""
-    kind: str
-    """"image", "signal", ..., as in `Dataset`."""
-    regression: bool
-    """Whether the outputs are numbers and not logits."""
-    n_outputs: int
-    """Outputs that a model of these data has; 1 if unknown."""
-    source: str
-    """Where they come from."""
+    y: Shaped[Tensor, " N"] | None  # class labels; None where there are none, or for regression
+    class_names: tuple[str, ...]  # a name for each class; empty where there are no labels
+    kind: str  # "image", "signal", ..., as in `Dataset`
+    regression: bool  # whether the outputs are numbers and not logits
+    n_outputs: int  # outputs that a model of these data has; 1 if unknown
+    source: str  # where they come from
 
     def sample(self, n: int | None, seed: int) -> "Inputs":
         """Return n of the inputs, drawn at random; all where there are no more."""

@@ -34,26 +34,16 @@ from augury.training.run_folder import RunFolder
 class Case:
     """One input with its worst view."""
 
-    index: int
-    """Its place in the audited set."""
-    view: int
-    """Which view."""
-    LI: float
-    """Logit invariance error of that view."""
-    SI: float | None
-    """Saliency similarity of that view."""
-    prediction: int
-    """Largest logit of the input."""
-    prediction_moved: int
-    """Largest logit of the view."""
+    index: int  # its place in the audited set
+    view: int  # which view
+    LI: float  # logit invariance error of that view
+    SI: float | None  # saliency similarity of that view
+    prediction: int  # largest logit of the input
+    prediction_moved: int  # largest logit of the view
     x: Tensor
-    """The input."""
     x_g: Tensor
-    """The view."""
-    m: Tensor | None
-    """Saliency map of the input."""
-    m_g: Tensor | None
-    """Saliency map of the view, in the frame of the input."""
+    m: Tensor | None  # saliency map of the input
+    m_g: Tensor | None  # saliency map of the view, in the frame of the input
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +51,7 @@ class Examined:
     """An audit, with its tensors."""
 
     audit: Audit
-    """The record."""
-    cases: list[Case]
-    """The worst inputs with their views and saliency maps."""
+    cases: list[Case]  # the worst inputs with their views and saliency maps
 
 
 class WorstCases:
@@ -121,8 +109,7 @@ class WorstCases:
         )
 
 
-TILE, GAP = 112, 4
-"""Pixels of a tile's longer side, and between tiles."""
+TILE, GAP = 112, 4  # pixels of a tile's longer side, and between tiles
 
 
 def save_worst(path: Path, cases: Sequence[Case]) -> None:

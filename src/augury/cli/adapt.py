@@ -45,8 +45,7 @@ augury adapt runs/e my_task/ --descriptor rotation=1,color=0
 augury adapt runs/e my_task/ --json > result.json     for a script
 """
 COLOURS = {"invariant": "green", "sensitive": "red"}
-BAR = 24
-"""Characters of a full bar."""
+BAR = 24  # characters of a full bar
 
 Extractor = Annotated[
     Path, o.argument("EXTRACTOR", "What augury amortize made: its folder, or its .safetensors file.")

@@ -31,8 +31,7 @@ from augury.records.exhibits import AUDIT
 from augury.records.results import Audit, Measure, Scores
 from augury.training.run_folder import holds_something, new_folder
 
-BEYOND_LIMIT = 3
-"""Exit code if a limit is exceeded."""
+BEYOND_LIMIT = 3  # exit code if a limit is exceeded
 
 HELP = f"""
 Is a model's invariance genuine, or does it hold on its training data only?

@@ -24,8 +24,7 @@ from augury.models.networks import NETWORKS
 if TYPE_CHECKING:
     from augury.methods.doctor import Recovery
 
-NOT_RECOVERED = 3
-"""Exit code if the planted invariance was not found."""
+NOT_RECOVERED = 3  # exit code if the planted invariance was not found
 SECONDS, IMAGES = 60.0, 1000
 QUICK = {"samples": 4, "batch": 50}
 """Settings of a trial that differ from those of a run: fewer views, more steps."""

@@ -11,8 +11,7 @@ from augury.data.named import NAMED
 from augury.methods.registry import METHODS
 from augury.models.networks import NETWORKS
 
-DATA, METHOD, OUTPUT = "Data", "Method", "Output"
-"""Panels of the help, the same for every command."""
+DATA, METHOD, OUTPUT = "Data", "Method", "Output"  # panels of the help, the same for every command
 READING = ("variant", "subset", "test", "test_fraction", "size", "task", "kind", "skip_bad", "seed")
 """Options that are arguments of `augury.load`."""
 

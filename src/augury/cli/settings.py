@@ -52,14 +52,10 @@ KINDS: dict[str, Any] = {
 class LearnRequest:
     """The settings of `augury learn`, checked as far as possible without the data."""
 
-    values: dict[str, Any]
-    """What was given, by name."""
+    values: dict[str, Any]  # what was given, by name
     method: str
-    """The method."""
-    settings: dict[str, Any]
-    """Fields of `LearnConfig` that were given."""
-    policy: Policy | None
-    """Generators and widths of another run, if given."""
+    settings: dict[str, Any]  # fields of `LearnConfig` that were given
+    policy: Policy | None  # generators and widths of another run, if given
 
     @property
     def config(self) -> LearnConfig:

@@ -18,10 +18,8 @@ from augury.records.saved import AXES, check_shape
 if TYPE_CHECKING:
     from augury.transforms.base import Transform
 
-FORMAT = 1
-"""Version of the JSON."""
-SURE = ("invariant", "given")
-"""Verdicts of widths that `Policy.sure` keeps."""
+FORMAT = 1  # version of the JSON
+SURE = ("invariant", "given")  # verdicts of widths that `Policy.sure` keeps
 
 
 @dataclass(frozen=True)

@@ -75,14 +75,10 @@ PROGRAM, CARD = "model.pt2", "MODEL_CARD.md"
 class ExportedModel:
     """What was written."""
 
-    program: Path | None
-    """The torch.export program; None where torch could not follow the model."""
+    program: Path | None  # the torch.export program; None where torch could not follow the model
     weights: Path
-    """The safetensors file."""
     card: Path
-    """The model card."""
-    reason: str = ""
-    """Why there is no program."""
+    reason: str = ""  # why there is no program
 
 
 def export_model(

@@ -14,12 +14,9 @@ from augury.export.torchvision import torchvision_code
 class Target:
     """One row of the table."""
 
-    what: str
-    """What is written."""
-    file: str
-    """Default name of the file, or the folder."""
-    write: Callable[[Policy], Code] | None = None
-    """Turns a policy into text; None for the model itself."""
+    what: str  # what is written
+    file: str  # default name of the file, or the folder
+    write: Callable[[Policy], Code] | None = None  # turns a policy into text; None for the model itself
 
 
 def json_code(policy: Policy) -> Code:

@@ -11,8 +11,7 @@ from augury.records.saved import SavedModel
 from augury.training.run_folder import model_file
 from augury.training.saved_model import read_tensors
 
-TRUNK = "trunk"
-"""Word for all layers but the last."""
+TRUNK = "trunk"  # word for all layers but the last
 
 
 def saved_in(run: str) -> tuple[SavedModel, dict[str, Tensor]]:

@@ -30,36 +30,24 @@ from augury.transforms.vocabulary import build as build_transform
 NEAR, PARTLY = (2 / 3, 4 / 3), 1 / 3
 """Share of a planted width, as eta, that counts as recovered, and as partly recovered."""
 VERDICTS = ("recovered", "partly recovered", "not recovered", "found without planting")
-EPOCHS = (5, 30)
-"""Fewest and most epochs that a budget of seconds is spent on."""
+EPOCHS = (5, 30)  # fewest and most epochs that a budget of seconds is spent on
 
 
 @dataclass(frozen=True)
 class Recovery(Record):
     """Whether a planted invariance was found."""
 
-    planted: dict[str, float]
-    """The truth, in units, by width."""
-    learned: dict[str, Width]
-    """What was learned from the planted data."""
-    control: dict[str, Width] | None
-    """What was learned from the data as they are."""
-    verdict: str
-    """One of `VERDICTS`."""
-    why: str
-    """The figures behind it, in a sentence."""
-    advice: str
-    """What to do about it."""
+    planted: dict[str, float]  # the truth, in units, by width
+    learned: dict[str, Width]  # what was learned from the planted data
+    control: dict[str, Width] | None  # what was learned from the data as they are
+    verdict: str  # one of `VERDICTS`
+    why: str  # the figures behind it, in a sentence
+    advice: str  # what to do about it
     method: str
-    """The method."""
     model: str
-    """The network."""
     images: int
-    """Training examples."""
-    epochs: int
-    """Passes over them."""
-    seconds: float
-    """Training time of all runs."""
+    epochs: int  # passes over them
+    seconds: float  # training time of all runs
 
 
 def plant(data: Dataset, what: str | None, seed: int = 0) -> Dataset:

@@ -34,18 +34,12 @@ from augury.training.evaluate import outputs_of
 from augury.training.learner import LOG_EVIDENCE, Learner
 from augury.transforms.base import Transform
 
-KNOT = 0.7
-"""A knot in evidence steps, about, if it is too long to be timed."""
-PASSES = 3
-"""Training passes that an input of an evidence step costs, about."""
-STEPS = 5
-"""Steps that are timed, after one that is not."""
-CHUNK = 1000
-"""Test inputs that are scored at once."""
-TRIED = 3
-"""Small steps that tell what is affordable."""
-SCORED = 20
-"""Test inputs whose forward pass is timed, at most."""
+KNOT = 0.7  # a knot in evidence steps, about, if it is too long to be timed
+PASSES = 3  # training passes that an input of an evidence step costs, about
+STEPS = 5  # steps that are timed, after one that is not
+CHUNK = 1000  # test inputs that are scored at once
+TRIED = 3  # small steps that tell what is affordable
+SCORED = 20  # test inputs whose forward pass is timed, at most
 STEP_SECONDS, CLIMB_SECONDS, SCORE_SECONDS = 1.0, 4.0, 10.0
 """About how long the steps (or the timed scores), the evidence step, and the scores for the memory may take."""
 
@@ -54,16 +48,11 @@ STEP_SECONDS, CLIMB_SECONDS, SCORE_SECONDS = 1.0, 4.0, 10.0
 class Costs(Record):
     """Seconds of the parts of a run."""
 
-    step: float
-    """One training step."""
-    climb: float
-    """An evidence step; 0 for a method without."""
-    knot: float
-    """The evidence at one width, as intervals need it; 0 for a method without."""
-    widths: int
-    """Widths that get an interval; 0 for a method without."""
-    score: float
-    """The forward pass of one test input."""
+    step: float  # one training step
+    climb: float  # an evidence step; 0 for a method without
+    knot: float  # the evidence at one width, as intervals need it; 0 for a method without
+    widths: int  # widths that get an interval; 0 for a method without
+    score: float  # the forward pass of one test input
 
     def scaled(self, whole: LearnConfig, part: LearnConfig) -> "Costs":
         """Return the costs of whole batches and samples, from those of a part."""
@@ -77,33 +66,20 @@ class Forecast(Record):
     """What a run will do, and what it will cost."""
 
     method: str
-    """The method."""
     model: str
-    """Name of the network."""
-    weights: int
-    """Its trainable parameters."""
-    data: str
-    """Where the data come from."""
+    weights: int  # its trainable parameters
+    data: str  # where the data come from
     train: int
-    """Training examples."""
     test: int
-    """Test examples."""
-    widths: tuple[str, ...]
-    """What is learned, or given."""
-    epochs: int
-    """Passes over the data."""
-    steps: int
-    """Steps in an epoch."""
-    climbs: int
-    """Evidence steps in the whole run."""
-    device: str
-    """Where it trains."""
-    seconds: float
-    """About how long, tests included."""
+    widths: tuple[str, ...]  # what is learned, or given
+    epochs: int  # passes over the data
+    steps: int  # steps in an epoch
+    climbs: int  # evidence steps in the whole run
+    device: str  # where it trains
+    seconds: float  # about how long, tests included
     memory: int | None
     """Peak of this process in bytes, intervals and scores included, or of the GPU; None if unknown."""
-    costs: Costs
-    """What the seconds are computed from."""
+    costs: Costs  # what the seconds are computed from
 
 
 def forecast(

@@ -43,10 +43,8 @@ from augury.training.optimizers import Cosine, rprop_for_widths
 from augury.transforms.base import Transform
 
 View = tuple[Tensor, Tensor, Tensor, Part | None]  # inputs, targets, noise; which part of a batch they are
-ENOUGH = 0.002
-"""Gain of the bound per datum, in nats, below which q counts as fitted."""
-FINAL_STEPS = 5
-"""Natural-gradient steps at most on the final features."""
+ENOUGH = 0.002  # gain of the bound per datum, in nats, below which q counts as fitted
+FINAL_STEPS = 5  # natural-gradient steps at most on the final features
 
 
 class InvariantWeights(Learner):

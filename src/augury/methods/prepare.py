@@ -50,20 +50,16 @@ FOR_COLOUR = {"prior": "layer"}
 """Defaults for colour images: paper A has one prior precision for all weights on digits, one per tensor on CIFAR-10.
 With one for all, the evidence of 1,000 photographs is below that of a guess."""
 
-CUSTOM = "custom"
-"""Name of a user's own network in records."""
+CUSTOM = "custom"  # name of a user's own network in records
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A run that has not begun."""
 
-    data: Dataset
-    """What it learns from."""
-    config: LearnConfig
-    """The settings, with everything filled in."""
-    learner: Learner
-    """The method with its network, on the device of the settings."""
+    data: Dataset  # what it learns from
+    config: LearnConfig  # the settings, with everything filled in
+    learner: Learner  # the method with its network, on the device of the settings
 
 
 def prepare(

@@ -18,16 +18,11 @@ if TYPE_CHECKING:
 class Method:
     """One row of the table."""
 
-    summary: str
-    """What it does, in a line."""
-    module: str
-    """Where its learner lives."""
-    learner: str
-    """Name of the class: (net, transform, config, task, N)."""
-    needs_transform: bool = True
-    """Whether a transformation is required."""
-    needs_example: bool = False
-    """Whether the learner needs example inputs (argument `example`)."""
+    summary: str  # what it does, in a line
+    module: str  # where its learner lives
+    learner: str  # name of the class: (net, transform, config, task, N)
+    needs_transform: bool = True  # whether a transformation is required
+    needs_example: bool = False  # whether the learner needs example inputs (argument `example`)
 
 
 METHODS: dict[str, Method] = {

@@ -28,20 +28,15 @@ from augury.training.batches import Batches
 from augury.training.learner import Findings
 from augury.transforms.base import Transform
 
-PROBE = 1000
-"""Training inputs on which SI is measured after every epoch."""
+PROBE = 1000  # training inputs on which SI is measured after every epoch
 
-NU_START = 1.0
-"""Where an automatic nu begins."""
+NU_START = 1.0  # where an automatic nu begins
 
-MARGIN = 0.015
-"""Margin above the target for an automatic nu: SI fluctuates between epochs by about 0.007."""
+MARGIN = 0.015  # margin above the target for an automatic nu: SI fluctuates between epochs by about 0.007
 
-REACH = 100.0
-"""How many times larger an automatic nu can grow over a short run."""
+REACH = 100.0  # how many times larger an automatic nu can grow over a short run
 
-FINEST = math.log(1.1)
-"""The smallest gain."""
+FINEST = math.log(1.1)  # the smallest gain
 
 
 class Regularised(GivenTransform):

@@ -23,8 +23,7 @@ from augury.methods.learn import Learned, learn
 from augury.methods.widths import slight_of, width_of
 from augury.records.results import Width
 
-SPREAD = "seeds.json"
-"""What several trainings say together, in their folder."""
+SPREAD = "seeds.json"  # what several trainings say together, in their folder
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,9 @@ from typing import Annotated
 from augury.core.errors import InputError
 from augury.records.record import Count, Name, OneOf, Positive, Record, Share
 
-VIEWS, EXHIBITS, BESIDE = "views", "exhibits.json", "beside.json"
-"""The folder, and the records in it."""
-AUDIT, WORST = "audit.json", "worst.json"
-"""The record of an audit, and its file in the views."""
-BOX = 1000
-"""Side of the square of a drawing; y is downwards."""
+VIEWS, EXHIBITS, BESIDE = "views", "exhibits.json", "beside.json"  # the folder, and the records in it
+AUDIT, WORST = "audit.json", "worst.json"  # the record of an audit, and its file in the views
+BOX = 1000  # side of the square of a drawing; y is downwards
 STYLES = ("picture", "line", "dots")
 
 Numbers = Sequence[int]
@@ -28,21 +25,14 @@ class Gallery(Record):
     """Frames of one size in rows and columns: pictures in one file, or drawings as numbers."""
 
     rows: Positive
-    """How many rows."""
-    columns: Positive
-    """Frames in each."""
-    style: Annotated[str, OneOf(STYLES)]
-    """One of `STYLES`."""
-    file: Name | None = None
-    """The picture that holds all frames edge to edge, for style "picture"."""
-    width: Positive = BOX
-    """Width of a frame."""
-    height: Positive = BOX
-    """Height of a frame."""
+    columns: Positive  # frames in each
+    style: Annotated[str, OneOf(STYLES)]  # one of `STYLES`
+    file: Name | None = None  # the picture that holds all frames edge to edge, for style "picture"
+    width: Positive = BOX  # width of a frame
+    height: Positive = BOX  # height of a frame
     strokes: Sequence[Sequence[Sequence[Numbers]]] = ()
     """[row][column][stroke]: x0, y0, x1, y1, ... whole numbers in a frame, for lines and dots."""
-    backdrop: Sequence[Numbers] = ()
-    """[class]: x0, y0, ... of dots behind every frame."""
+    backdrop: Sequence[Numbers] = ()  # [class]: x0, y0, ... of dots behind every frame
 
     def check(self) -> None:
         """Raise unless there is a frame for every row and column."""
@@ -60,28 +50,20 @@ class Gallery(Record):
 class Example(Record):
     """One input that is shown."""
 
-    index: Count
-    """Its place in the set it was drawn from."""
-    label: str | None = None
-    """Its class, if it has one."""
-    target: Sequence[float] = ()
-    """Its first targets, for regression."""
+    index: Count  # its place in the set it was drawn from
+    label: str | None = None  # its class, if it has one
+    target: Sequence[float] = ()  # its first targets, for regression
 
 
 @dataclass(frozen=True)
 class Route(Record):
     """A way through the orbit of an input: one frame after the other."""
 
-    name: str
-    """The width that is moved, or "all widths together"."""
-    unit: str
-    """Its unit; "" for a plain number, "element" for a finite group."""
-    at: Sequence[float]
-    """Where on the way each frame is, in that unit."""
-    learned: float | None
-    """The learned width, over which the model was averaged; None if all move together."""
-    frames: Gallery
-    """A row for each example, a column for each step."""
+    name: str  # the width that is moved, or "all widths together"
+    unit: str  # its unit; "" for a plain number, "element" for a finite group
+    at: Sequence[float]  # where on the way each frame is, in that unit
+    learned: float | None  # the learned width, over which the model was averaged; None if all move together
+    frames: Gallery  # a row for each example, a column for each step
 
     def check(self) -> None:
         """Raise unless every step has a place and a column."""
@@ -98,45 +80,31 @@ class Answers(Record):
     """A model's predictions along every route: [route][example][step]."""
 
     model: str
-    """Which model."""
     classes: Sequence[Sequence[Sequence[Sequence[Count]]]] = ()
     """The most probable classes, in order; at most three."""
-    chances: Sequence[Sequence[Sequence[Sequence[Share]]]] = ()
-    """Their probabilities."""
-    truth: Sequence[Sequence[Sequence[Share]]] = ()
-    """The probability of the example's own class."""
-    values: Sequence[Sequence[Sequence[Sequence[float]]]] = ()
-    """The first outputs, for regression."""
+    chances: Sequence[Sequence[Sequence[Sequence[Share]]]] = ()  # their probabilities
+    truth: Sequence[Sequence[Sequence[Share]]] = ()  # the probability of the example's own class
+    values: Sequence[Sequence[Sequence[Sequence[float]]]] = ()  # the first outputs, for regression
 
 
 @dataclass(frozen=True)
 class Exhibits(Record):
     """All that is shown of a run."""
 
-    kind: str
-    """Kind of the data: "image", "signal", "points", "coordinates", "features"."""
-    task: Annotated[str, OneOf(("classification", "regression"))]
-    """"classification" or "regression"."""
+    kind: str  # kind of the data: "image", "signal", "points", "coordinates", "features"
+    task: Annotated[str, OneOf(("classification", "regression"))]  # "classification" or "regression"
     part: Annotated[str, OneOf(("test", "train"))]
     """The part of the data that the examples come from: "test", or "train" without a test set."""
     class_names: Sequence[str]
-    """Names of the classes."""
-    examples: tuple[Example, ...]
-    """The examples, drawn at random, from different classes if possible."""
-    routes: tuple[Route, ...]
-    """Ways through their orbits."""
-    answers: Answers
-    """The model's predictions there."""
+    examples: tuple[Example, ...]  # the examples, drawn at random, from different classes if possible
+    routes: tuple[Route, ...]  # ways through their orbits
+    answers: Answers  # the model's predictions there
     draws: Gallery | None = None
     """A row for each example: as it is in the data, then draws from the learned distribution."""
-    epoch: Count = 0
-    """The epoch whose state is shown: the one that was kept."""
-    tested: Count = 0
-    """Number of test inputs for the errors."""
-    confusion: Sequence[Sequence[Count]] = ()
-    """[true class][prediction]: counts; empty for very many classes."""
-    confused: Sequence[Sequence[Count]] = ()
-    """[true class, prediction, count] of the most frequent errors."""
+    epoch: Count = 0  # the epoch whose state is shown: the one that was kept
+    tested: Count = 0  # number of test inputs for the errors
+    confusion: Sequence[Sequence[Count]] = ()  # [true class][prediction]: counts; empty for very many classes
+    confused: Sequence[Sequence[Count]] = ()  # [true class, prediction, count] of the most frequent errors
     pairs: Sequence[Sequence[float]] = ()
     """[target, prediction] of the first output for some test inputs, for regression."""
 

@@ -18,8 +18,7 @@ from augury.core.errors import InputError, RunError
 
 R = TypeVar("R", bound="Record")
 T = TypeVar("T")
-Read = Callable[[Any], Any]
-"""From a JSON value to a checked one."""
+Read = Callable[[Any], Any]  # from a JSON value to a checked one
 
 LARGEST = sys.float_info.max
 

@@ -75,61 +75,43 @@ class Measure(Record):
     """A mean over inputs."""
 
     value: float
-    """The mean."""
-    stderr: NotNegative | None = None
-    """Its standard error over inputs; None for a single input."""
+    stderr: NotNegative | None = None  # its standard error over inputs; None for a single input
 
 
 @dataclass(frozen=True)
 class Scores(Record):
     """Paper D's measures of invariance on one set of inputs."""
 
-    LI: Measure
-    """Logit invariance error: squared distance between the logits of an input and of its view."""
+    LI: Measure  # logit invariance error: squared distance between the logits of an input and of its view
     LI_relative: float | None = None
     """LI over the mean squared distance between the logits of two inputs: 1 is as far as another input."""
-    DI: Measure | None = None
-    """KL divergence between predictive distributions, in nats; None for regression."""
-    SI: Measure | None = None
-    """Cosine between saliency maps in one frame; None for a model without gradients."""
-    agreement: Measure | None = None
-    """Share of views that get their input's prediction; None for regression."""
-    images: Count = 0
-    """How many inputs."""
+    DI: Measure | None = None  # KL divergence between predictive distributions, in nats; None for regression
+    SI: Measure | None = None  # cosine between saliency maps in one frame; None for a model without gradients
+    agreement: Measure | None = None  # share of views that get their input's prediction; None for regression
+    images: Count = 0  # how many inputs
 
 
 @dataclass(frozen=True)
 class Point(Record):
     """The measures at one strength of the transformation."""
 
-    strength: float
-    """Strength of the transformation."""
-    unit: str
-    """"deg", "px", ..., or "%" of the widths if there are several."""
+    strength: float  # strength of the transformation
+    unit: str  # "deg", "px", ..., or "%" of the widths if there are several
     scores: Scores
-    """The measures."""
-    noise_floor: Scores
-    """The noise floor at this strength."""
+    noise_floor: Scores  # the noise floor at this strength
 
 
 @dataclass(frozen=True)
 class Worst(Record):
     """An input on which the model is least invariant."""
 
-    index: Count
-    """Its index in the audited set."""
-    label: str | None
-    """Its class, if known."""
-    prediction: str
-    """The model's prediction."""
-    prediction_moved: str
-    """Its prediction for the worst view."""
-    strength: float
-    """How strong that view is."""
-    LI: float
-    """Logit invariance error of that view."""
-    SI: float | None
-    """Saliency similarity of that view."""
+    index: Count  # its index in the audited set
+    label: str | None  # its class, if known
+    prediction: str  # the model's prediction
+    prediction_moved: str  # its prediction for the worst view
+    strength: float  # how strong that view is
+    LI: float  # logit invariance error of that view
+    SI: float | None  # saliency similarity of that view
 
 
 @dataclass(frozen=True)
@@ -199,26 +181,16 @@ INVARIANT, SENSITIVE = 0.75, 0.25
 class Bound(Record):
     """The terms of Theorem 3.1 (paper C): with probability 1 - failure, the expected loss is at most their sum."""
 
-    total: float
-    """risk + complexity + choice; above 1 it is vacuous, since the loss is at most 1."""
-    risk: float
-    """Mean training loss."""
-    complexity: float
-    """2 X B / sqrt(n)."""
-    choice: float
-    """3 sqrt(ln(|I| / failure) / (2 n))."""
-    X: float
-    """Largest norm of a feature vector (a constant 1 among the features)."""
-    B: float
-    """Norm of the head."""
+    total: float  # risk + complexity + choice; above 1 it is vacuous, since the loss is at most 1
+    risk: float  # mean training loss
+    complexity: float  # 2 X B / sqrt(n)
+    choice: float  # 3 sqrt(ln(|I| / failure) / (2 n))
+    X: float  # largest norm of a feature vector (a constant 1 among the features)
+    B: float  # norm of the head
     n: Positive
-    """Training examples."""
-    descriptors: Positive
-    """|I|: number of descriptors to choose from; 1 if it was given."""
-    failure: Share
-    """Probability with which the bound may fail (the theorem's delta)."""
-    loss: str = "ramp"
-    """The loss that is bounded, see `augury.methods.hyper.scores`."""
+    descriptors: Positive  # |I|: number of descriptors to choose from; 1 if it was given
+    failure: Share  # probability with which the bound may fail (the theorem's delta)
+    loss: str = "ramp"  # the loss that is bounded, see `augury.methods.hyper.scores`
 
     @classmethod
     def of(
@@ -238,10 +210,8 @@ class Bound(Record):
 class Trial(Record):
     """A trial of a descriptor."""
 
-    descriptor: dict[str, Share]
-    """By group."""
-    value: float
-    """Log evidence, or minus the training loss summed over examples."""
+    descriptor: dict[str, Share]  # by group
+    value: float  # log evidence, or minus the training loss summed over examples
 
 
 @dataclass(frozen=True)

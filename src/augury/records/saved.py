@@ -16,14 +16,11 @@ from augury.records.record import Count, NotNegative, OneOf, Positive, Record, l
 KINDS = ("network", "orbit", "shallow_orbit", "tied", "extractor", "adapted")
 """A bare network, an orbit average, that of a shallow network, a first layer tied over a group, a hyper-extractor, an
 encoder with a linear head."""
-CUSTOM = "custom"
-"""Name of a user's own network."""
+CUSTOM = "custom"  # name of a user's own network
 AXES = {"image": 3, "signal": 2, "points": 2, "coordinates": 1, "features": None}
 """Axes of one input, by the kind of the data; features may have any number."""
-LARGEST = 2**28
-"""Numbers in one input."""
-RECORD, CHECKSUM = "augury", "sha256"
-"""Keys of the metadata."""
+LARGEST = 2**28  # numbers in one input
+RECORD, CHECKSUM = "augury", "sha256"  # keys of the metadata
 NORMALISATION = {"image": "bytes / 255"}
 """What is done to the raw inputs of a kind of data before the model; nothing for all others."""
 
@@ -32,18 +29,12 @@ NORMALISATION = {"image": "bytes / 255"}
 class Pretraining(Record):
     """What is known of an extractor's pre-training."""
 
-    method: str = ""
-    """How."""
-    data: str = ""
-    """On what."""
-    images: Count = 0
-    """On how many images."""
-    epochs: Count = 0
-    """How often it saw them."""
-    loss: float | None = None
-    """The last epoch's mean loss."""
-    seconds: NotNegative = 0.0
-    """How long it took."""
+    method: str = ""  # how
+    data: str = ""  # on what
+    images: Count = 0  # on how many images
+    epochs: Count = 0  # how often it saw them
+    loss: float | None = None  # the last epoch's mean loss
+    seconds: NotNegative = 0.0  # how long it took
     transformations: dict[str, str] = field(default_factory=dict)
     """What each group means: operations joined by "+"."""
     invariance: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -54,48 +45,30 @@ class Pretraining(Record):
 class SavedModel(Record):
     """How to build a model whose weights are at hand, and what data it takes."""
 
-    kind: Annotated[str, OneOf(KINDS)]
-    """One of `KINDS`."""
-    network: str
-    """Name of the network or encoder, or "custom"."""
-    input_shape: list[Positive]
-    """Shape of one input."""
-    n_outputs: Positive
-    """Logits or numbers; features of an extractor."""
-    data_kind: Annotated[str, OneOf(tuple(AXES))] = "image"
-    """Kind of the data, as in `Dataset`."""
+    kind: Annotated[str, OneOf(KINDS)]  # one of `KINDS`
+    network: str  # name of the network or encoder, or "custom"
+    input_shape: list[Positive]  # shape of one input
+    n_outputs: Positive  # logits or numbers; features of an extractor
+    data_kind: Annotated[str, OneOf(tuple(AXES))] = "image"  # kind of the data, as in `Dataset`
     task: Annotated[str, OneOf(("classification", "regression", ""))] = ""
     """What the outputs are; "" if unknown."""
-    class_names: tuple[str, ...] = ()
-    """A name for each logit."""
-    normalisation: str = ""
-    """What is done to raw inputs: "bytes / 255" for images."""
+    class_names: tuple[str, ...] = ()  # a name for each logit
+    normalisation: str = ""  # what is done to raw inputs: "bytes / 255" for images
     target_mean: tuple[float, ...] = ()
     """Mean of the targets that the network was trained on, standardised; outputs are in units all the same."""
-    target_scale: tuple[float, ...] = ()
-    """Their standard deviation; empty where nothing was standardised."""
+    target_scale: tuple[float, ...] = ()  # their standard deviation; empty where nothing was standardised
     generators: list[str] | None = None
     """What the transformation is made of; None for one of the user's own, or for none."""
-    sampling: str = "independent"
-    """How its noise is drawn."""
-    samples: Positive = 1
-    """Views per input in training."""
-    samples_eval: Positive = 1
-    """Views per input in evaluation."""
-    side: str = "auto"
-    """What the transformation of a shallow network acts on."""
-    features: Count = 0
-    """Numbers that the head of an adapted model sees."""
-    groups: tuple[str, ...] = ()
-    """Invariance groups of an extractor, in the order of the descriptor."""
-    d_h: Count = 0
-    """Hidden units of its generator of weights."""
-    activation: str = "tanh"
-    """Of these units."""
-    pretraining: Pretraining | None = None
-    """Where an extractor came from."""
-    version: str = __version__
-    """Version of Augury that wrote it."""
+    sampling: str = "independent"  # how its noise is drawn
+    samples: Positive = 1  # views per input in training
+    samples_eval: Positive = 1  # views per input in evaluation
+    side: str = "auto"  # what the transformation of a shallow network acts on
+    features: Count = 0  # numbers that the head of an adapted model sees
+    groups: tuple[str, ...] = ()  # invariance groups of an extractor, in the order of the descriptor
+    d_h: Count = 0  # hidden units of its generator of weights
+    activation: str = "tanh"  # of these units
+    pretraining: Pretraining | None = None  # where an extractor came from
+    version: str = __version__  # version of Augury that wrote it
 
     def check(self) -> None:
         """Raise unless there can be such inputs, and the sizes that this kind of model needs are given."""

@@ -13,8 +13,7 @@ from augury.training.run_folder import REPORT, Adapted, Audited, Found, Pretrain
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-COMPARISON = "comparison.html"
-"""The default place of the page of several runs."""
+COMPARISON = "comparison.html"  # the default place of the page of several runs
 GENERATOR = '<meta name="generator" content="augury'
 """What marks a page as ours: only such a file is ever overwritten."""
 TEMPLATES = Path(__file__).parent / "templates"

@@ -52,5 +52,4 @@ def pretrained_page(run: Pretrained) -> dict[str, Any]:
     }
 
 
-HIDDEN = ("command", "data")
-"""Not in the table: it is shown elsewhere."""
+HIDDEN = ("command", "data")  # not in the table: it is shown elsewhere

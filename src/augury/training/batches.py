@@ -19,16 +19,11 @@ Parts = Iterator[tuple[Tensor, Tensor, Part | None]]
 class Batches:
     """The training set; a call iterates over it once, in order or shuffled by a generator."""
 
-    x: Float[Tensor | Rows, "N ..."]
-    """Inputs, in memory or on disk."""
+    x: Float[Tensor | Rows, "N ..."]  # inputs, in memory or on disk
     y: Shaped[Tensor, "N ..."]
-    """Targets."""
-    size: int
-    """Inputs in a batch; the last one of a pass may hold fewer."""
-    device: torch.device
-    """Where the batches go."""
-    world: World = ALONE
-    """The processes that share them."""
+    size: int  # inputs in a batch; the last one of a pass may hold fewer
+    device: torch.device  # where the batches go
+    world: World = ALONE  # the processes that share them
 
     @property
     def N(self) -> int:

@@ -29,8 +29,7 @@ from augury.training.learner import Findings, Learner
 
 STATE, STATE_0_1 = "state", "state.json"
 """Key of the plain data in a file's metadata; their file in version 0.1, which had no checksums."""
-KEPT = 2
-"""Checkpoints in a folder."""
+KEPT = 2  # checkpoints in a folder
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -118,11 +117,8 @@ class Best:
     """The epoch with the highest log evidence so far."""
 
     epoch: int
-    """Which one, from 1."""
     log_evidence: float
-    """Its log evidence."""
-    tensors: dict[str, Tensor]
-    """The learner's state after it."""
+    tensors: dict[str, Tensor]  # the learner's state after it
 
 
 @dataclass
@@ -130,21 +126,13 @@ class RunState:
     """The progress of a run."""
 
     rngs: Mapping[str, Stream]
-    """The random streams by name."""
-    epoch: int = 0
-    """How many epochs are done."""
-    step: int = 0
-    """How many steps of the next epoch are done."""
-    total: float = 0.0
-    """Their loss, summed over examples."""
-    seconds: float = 0.0
-    """Training time so far."""
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    """A line of metrics for each epoch."""
-    best: Best | None = None
-    """The best epoch, if the method has an evidence."""
-    findings: Findings | None = None
-    """What was learned, once only the weights are trained on."""
+    epoch: int = 0  # how many epochs are done
+    step: int = 0  # how many steps of the next epoch are done
+    total: float = 0.0  # their loss, summed over examples
+    seconds: float = 0.0  # training time so far
+    rows: list[dict[str, Any]] = field(default_factory=list)  # a line of metrics for each epoch
+    best: Best | None = None  # the best epoch, if the method has an evidence
+    findings: Findings | None = None  # what was learned, once only the weights are trained on
 
 
 def learned(learner: Learner) -> dict[str, Tensor]:

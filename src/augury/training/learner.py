@@ -37,10 +37,8 @@ class Findings:
 
     widths: dict[str, Width]
     """Every width by its generator's name, without the planted truth, which a learner does not know."""
-    log_evidence: float | None = None
-    """Log evidence of the final state, if the method has one."""
-    notes: tuple[str, ...] = ()
-    """Remarks, such as a target that was not reached."""
+    log_evidence: float | None = None  # log evidence of the final state, if the method has one
+    notes: tuple[str, ...] = ()  # remarks, such as a target that was not reached
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a checkpoint."""
@@ -61,14 +59,11 @@ def untold(done: int, total: int) -> None:
 class Learner(ABC):
     """One method applied to one network."""
 
-    ends_with = ""
-    """What `conclude` computes, if it takes a while."""
+    ends_with = ""  # what `conclude` computes, if it takes a while
     tell: Callable[[int, int], None] = staticmethod(untold)
     """Called by `conclude` with how much is done, and the total."""
-    model: nn.Module
-    """The trained model: an `OrbitAverage`, or a plain network."""
-    world: World = ALONE
-    """The processes that train it together, each on its part of every batch."""
+    model: nn.Module  # the trained model: an `OrbitAverage`, or a plain network
+    world: World = ALONE  # the processes that train it together, each on its part of every batch
 
     def join(self, world: World) -> None:
         """Take part in several processes."""

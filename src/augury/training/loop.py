@@ -45,8 +45,7 @@ from augury.training.learner import LOG_EVIDENCE, Findings, Learner
 from augury.training.progress import Progress
 from augury.training.run_folder import RunFolder
 
-TEST_SET = "test set"
-"""The last stage of a run."""
+TEST_SET = "test set"  # the last stage of a run
 
 
 Scored = tuple[dict[str, float], Tensor | None]
@@ -57,16 +56,11 @@ Scored = tuple[dict[str, float], Tensor | None]
 class Fit:
     """The result of training; the learner itself holds the chosen epoch's state."""
 
-    findings: Findings
-    """Widths, evidence and notes."""
-    scores: dict[str, float]
-    """The test score under its name; nothing without a test set."""
-    rows: list[dict[str, Any]]
-    """A line of metrics for each epoch."""
-    epoch: int
-    """The epoch whose state was kept: the last one, or the one with the best evidence."""
-    seconds: float
-    """Training time with the intervals, test scores aside."""
+    findings: Findings  # widths, evidence and notes
+    scores: dict[str, float]  # the test score under its name; nothing without a test set
+    rows: list[dict[str, Any]]  # a line of metrics for each epoch
+    epoch: int  # the epoch whose state was kept: the last one, or the one with the best evidence
+    seconds: float  # training time with the intervals, test scores aside
     outputs: Float[Tensor, "M D"] | None = None
     """The model's outputs on the test inputs; None without a test set."""
 

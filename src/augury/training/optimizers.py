@@ -10,10 +10,8 @@ from augury.core.errors import InputError
 from augury.core.scalars import ScalarBias, ScalarScale
 from augury.transforms.base import Transform
 
-LOWEST = 1 / 25
-"""Where a warm-up begins, as a share of the peak rate."""
-SECOND_WARM_UP = 0.1
-"""Share of a second cycle in which the rate rises."""
+LOWEST = 1 / 25  # where a warm-up begins, as a share of the peak rate
+SECOND_WARM_UP = 0.1  # share of a second cycle in which the rate rises
 
 
 def cosine(start: float, end: float, t: float) -> float:
@@ -46,8 +44,7 @@ class Cosine:
                 group["lr"] = cosine(peak, self.end, (t - warm_up) / (1 - warm_up))
 
 
-SCALAR_RATE = 0.1
-"""Fixup's scalars learn at a tenth of the rate (Fixup; paper A on CIFAR-10)."""
+SCALAR_RATE = 0.1  # Fixup's scalars learn at a tenth of the rate (Fixup; paper A on CIFAR-10)
 
 
 def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> torch.optim.Optimizer:

@@ -145,8 +145,7 @@ def together(callbacks: Progress | Sequence[Any]) -> Progress:
     return Together(callbacks)
 
 
-NOT_SCALARS = ("epoch", "widths")
-"""Entries of a line of metrics without a curve of their own."""
+NOT_SCALARS = ("epoch", "widths")  # entries of a line of metrics without a curve of their own
 
 
 @runtime_checkable

@@ -39,8 +39,7 @@ MODEL, INVARIANCE, ADAPTATION, REPORT = (
     "report.html",
 )
 BASELINE, COMMAND = "baseline", "command.json"
-EXTRACTOR_0_1 = "extractor.safetensors"
-"""What `amortize` of version 0.1 called its model."""
+EXTRACTOR_0_1 = "extractor.safetensors"  # what `amortize` of version 0.1 called its model
 OURS = (
     CONFIG, METRICS, CHECKPOINT, MODEL, INVARIANCE, ADAPTATION, REPORT, BASELINE, COMMAND, VIEWS, EXTRACTOR_0_1,
 )  # fmt: skip
@@ -54,7 +53,6 @@ class RunFolder:
     """Writes the files of one run."""
 
     path: Path
-    """The folder."""
 
     @property
     def checkpoint(self) -> Path:
@@ -270,9 +268,7 @@ class Found:
     """What a folder holds."""
 
     path: Path
-    """The folder."""
-    command: dict[str, Any]
-    """How it was started, and where."""
+    command: dict[str, Any]  # how it was started, and where
 
     @property
     def name(self) -> str:
@@ -289,17 +285,11 @@ class Run(Found):
     """A run of `augury learn`, whether it has ended or not."""
 
     config: dict[str, Any]
-    """The settings."""
-    rows: list[dict[str, Any]]
-    """A line of metrics for each epoch."""
-    invariance: Invariance | None
-    """What it learned; None for a run that has not ended."""
-    exhibits: Exhibits | None
-    """What its report shows."""
-    beside: Answers | None
-    """The baseline's predictions for the same inputs."""
-    baseline: "Run | None"
-    """The plain network trained for comparison."""
+    rows: list[dict[str, Any]]  # a line of metrics for each epoch
+    invariance: Invariance | None  # what it learned; None for a run that has not ended
+    exhibits: Exhibits | None  # what its report shows
+    beside: Answers | None  # the baseline's predictions for the same inputs
+    baseline: "Run | None"  # the plain network trained for comparison
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -307,11 +297,8 @@ class Pretrained(Found):
     """A run of `augury amortize`, whether it has ended or not."""
 
     config: dict[str, Any]
-    """The settings."""
-    rows: list[dict[str, Any]]
-    """A line of metrics for each epoch."""
-    extractor: SavedModel | None
-    """What is known of the extractor; None for a run that has not ended."""
+    rows: list[dict[str, Any]]  # a line of metrics for each epoch
+    extractor: SavedModel | None  # what is known of the extractor; None for a run that has not ended
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -319,9 +306,7 @@ class Audited(Found):
     """What `augury audit` left."""
 
     audit: Audit
-    """The record."""
-    worst: Gallery | None
-    """The worst inputs: input, view, and the saliency maps of both."""
+    worst: Gallery | None  # the worst inputs: input, view, and the saliency maps of both
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -329,7 +314,6 @@ class Adapted(Found):
     """What `augury adapt` left."""
 
     adaptation: Adaptation
-    """The record."""
 
 
 def read_run(path: str | Path) -> Found:

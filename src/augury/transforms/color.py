@@ -35,8 +35,7 @@ from augury.core.errors import InputError, choose
 from augury.transforms.base import Transform, magnitude
 from augury.transforms.vocabulary import COLOR
 
-LUMA = (0.299, 0.587, 0.114)
-"""Weights of red, green and blue in the grey version of an image."""
+LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in the grey version of an image
 
 COLORS = {name: COLOR[name].spec(name) for name in COLOR["color"].parts}
 """The widths by name, in the order in which they act (blur commutes with the rest)."""
@@ -44,8 +43,7 @@ COLORS = {name: COLOR[name].spec(name) for name in COLOR["color"].parts}
 NEED_RGB = tuple(name for name in COLORS if COLOR[name].needs_rgb)
 """Those that mean something for red, green and blue only."""
 
-ONE_WAY = ("grey", "blur")
-"""Those that have one direction."""
+ONE_WAY = ("grey", "blur")  # those that have one direction
 
 
 class Color(Transform):

@@ -21,8 +21,7 @@ from augury.transforms.base import Transform
 from augury.transforms.vocabulary import POINTS
 
 AXES = POINTS["rotation3d"].parts
-POINT_GENERATORS = (*AXES, "scale")
-"""Names of the generators: rotation about each axis, and isotropic scale."""
+POINT_GENERATORS = (*AXES, "scale")  # names of the generators: rotation about each axis, and isotropic scale
 
 
 def rotation_matrices(v: Float[Tensor, "*batch 3"]) -> Float[Tensor, "*batch 3 3"]:

@@ -20,16 +20,12 @@ if TYPE_CHECKING:
 class Word:
     """What a word means."""
 
-    what: str
-    """One line about it."""
+    what: str  # one line about it
     unit: Unit | Callable[[int], Unit] | None = None
     """Unit of its width, or how that follows from the side of an image; None for a word that takes no amount."""
-    upper: float = math.inf
-    """Largest eta that means anything new."""
-    parts: tuple[str, ...] = ()
-    """The words that it combines; none for a single width."""
-    needs_rgb: bool = False
-    """Whether it means something for three channels only."""
+    upper: float = math.inf  # largest eta that means anything new
+    parts: tuple[str, ...] = ()  # the words that it combines; none for a single width
+    needs_rgb: bool = False  # whether it means something for three channels only
 
     def spec(self, name: str, side: int = 2) -> WidthSpec:
         """Return name, unit and bound of the width on data of `side` pixels (samples)."""

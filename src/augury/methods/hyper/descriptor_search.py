@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from augury.models.hypernetwork import HyperExtractor
 
 
-KEPT = 4
-"""Number of solved heads to keep: each holds a matrix of the size of the features."""
+KEPT = 4  # number of solved heads to keep: each holds a matrix of the size of the features
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +31,7 @@ class Point:
     """The objective at one descriptor."""
 
     i: Float[Tensor, " K"]
-    """The descriptor."""
-    value: float
-    """How good it is."""
+    value: float  # how good it is
 
 
 class Objective:
@@ -113,14 +110,10 @@ class Objective:
         return found
 
 
-ALL_CORNERS = 4
-"""Largest K for which every corner is a start."""
-SHORTEST = 0.02
-"""Smallest step of an ascent."""
-LEAST = 1.0
-"""Smallest gain of a step in nats: smaller differences do not distinguish descriptors."""
-FINE = 1001
-"""Levels of a continuous descriptor: three digits, counted in the bound."""
+ALL_CORNERS = 4  # largest K for which every corner is a start
+SHORTEST = 0.02  # smallest step of an ascent
+LEAST = 1.0  # smallest gain of a step in nats: smaller differences do not distinguish descriptors
+FINE = 1001  # levels of a continuous descriptor: three digits, counted in the bound
 
 
 def starts(K: int, like: Tensor) -> Float[Tensor, "M K"]:

@@ -25,8 +25,7 @@ RANDOM = {
 }  # fmt: skip
 """Random operations that are not differentiable, so that no width can be learned."""
 
-OPERATIONS = WORDS["image"] | RANDOM
-"""Every operation by its name."""
+OPERATIONS = WORDS["image"] | RANDOM  # every operation by its name
 
 GROUPS = {
     "ventral": "crop:20+flip",
@@ -57,12 +56,10 @@ _STEP = re.compile(
 class Step:
     """An operation of a group."""
 
-    name: str
-    """A key of `OPERATIONS`, or any Cn or Tn."""
+    name: str  # a key of `OPERATIONS`, or any Cn or Tn
     amount: float | None = None
     """How far it goes, in its unit; None if it has none, or depends on the size of the images."""
-    chance: float = 100.0
-    """Per cent of the images that it is applied to."""
+    chance: float = 100.0  # per cent of the images that it is applied to
 
     def __str__(self) -> str:
         symbol = operation(self.name).symbol
@@ -74,10 +71,8 @@ class Step:
 class Group:
     """An invariance group."""
 
-    name: str
-    """What its entry of the descriptor is called."""
-    steps: tuple[Step, ...]
-    """Its operations; at least one."""
+    name: str  # what its entry of the descriptor is called
+    steps: tuple[Step, ...]  # its operations; at least one
 
     def __str__(self) -> str:
         return "+".join(map(str, self.steps))

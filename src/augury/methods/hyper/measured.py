@@ -26,13 +26,9 @@ class Measured:
     """Cosines at M descriptors."""
 
     groups: tuple[str, ...]
-    """Names of the groups."""
-    descriptors: Float[Tensor, "M K"]
-    """Where."""
-    cosine: Float[Tensor, "M G"]
-    """Mean cosine between an image and its view, for each group."""
-    random: Float[Tensor, " M"]
-    """Mean cosine between an image and another."""
+    descriptors: Float[Tensor, "M K"]  # where
+    cosine: Float[Tensor, "M G"]  # mean cosine between an image and its view, for each group
+    random: Float[Tensor, " M"]  # mean cosine between an image and another
 
     @property
     def relative(self) -> Float[Tensor, "M G"]:

@@ -41,8 +41,7 @@ from augury.models.layers import seeded
 from augury.training.learner import Learner
 from augury.training.optimizers import Cosine
 
-SHARED_DESCRIPTOR = 0.5
-"""Every entry of the one descriptor of a shared extractor."""
+SHARED_DESCRIPTOR = 0.5  # every entry of the one descriptor of a shared extractor
 
 
 class Pretrainer(Learner):
@@ -131,8 +130,7 @@ def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool 
     return 1 - F.cosine_similarity(f, f_other, dim=1).mean()
 
 
-UNKNOWN = -1
-"""The label of an image without one for a task."""
+UNKNOWN = -1  # the label of an image without one for a task
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +138,10 @@ class Tasks:
     """Several classification tasks on one set of images."""
 
     x: Float[Tensor | Rows, "N C H W"]
-    """The images."""
     y: Float[Tensor, "N T"]
     """Class of each image in each task, or `UNKNOWN`; as floats, which the training loop carries."""
-    outputs: tuple[int, ...]
-    """Classes of each task."""
-    source: str
-    """Where they came from."""
+    outputs: tuple[int, ...]  # classes of each task
+    source: str  # where they came from
 
 
 def gather(tasks: Mapping[str, Dataset]) -> Tasks:

@@ -27,8 +27,7 @@ from augury.data.rows import Rows
 from augury.evidence.head import Head, standard
 from augury.evidence.head_softmax import Basis, Softmax, basis, normalised, problem
 
-CHUNK = 500
-"""Inputs in one forward pass."""
+CHUNK = 500  # inputs in one forward pass
 
 
 @torch.no_grad()

@@ -24,11 +24,9 @@ from augury.transforms.finite_groups import CyclicRotation, FiniteGroup, Flip
 from augury.transforms.vocabulary import AFFINE, COLOR, build
 from augury.transforms.warp import warp
 
-RATIO = math.log(4 / 3)
-"""Random crops stretch by up to 4 : 3 either way, as SimCLR's do."""
+RATIO = math.log(4 / 3)  # random crops stretch by up to 4 : 3 either way, as SimCLR's do
 
-COLORED = {*COLOR, "jitter", "greyscale"}
-"""The operations that change colours."""
+COLORED = {*COLOR, "jitter", "greyscale"}  # the operations that change colours
 
 JITTERED = ("brightness", "contrast", "saturation", "hue")
 
