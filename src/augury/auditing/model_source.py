@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from augury.core.errors import AuguryError, InputError
+from augury.core.errors import AuguryError, InputError, first_line
 from augury.core.rng import generator
 from augury.models.hypernetwork import HyperExtractor
 from augury.models.networks import NETWORKS
@@ -126,8 +126,7 @@ def _trusted(
     except InputError:
         raise
     except Exception as error:  # torch raises many exceptions for a damaged file
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is not a model that this torch can read ({reason}).") from error
+        raise InputError(f"{path} is not a model that this torch can read ({first_line(error)}).") from error
     if isinstance(found, Mapping):
         if architecture is None:
             raise InputError(f"{path} holds weights only. Name the network they are of (--architecture).")
@@ -225,9 +224,8 @@ class Model:
         except InputError:
             raise
         except Exception as error:  # the model's code may raise any exception if the inputs do not fit
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(
-                f"the model cannot take inputs of shape {list(x.shape)}: {reason}. "
+                f"the model cannot take inputs of shape {list(x.shape)}: {first_line(error)}. "
                 f"Check that it was made for such data, or wrap it in a function that prepares them."
             ) from error
 
@@ -240,7 +238,7 @@ class Model:
     def evaluating(self) -> Iterator[None]:
         """Put a module in evaluation mode for the block: BatchNorm must not couple inputs, nor learn from them."""
         modes = {} if self.module is None else {m: m.training for m in self.module.modules() if m.training}
-        for module in modes:
+        for module in modes:  # not by `eval`, which programs of torch.export do not have
             module.training = False
         try:
             yield

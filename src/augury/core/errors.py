@@ -23,6 +23,11 @@ class RunError(AuguryError, RuntimeError):
     """A run cannot continue: its loss is not finite, its folder cannot be written, its checkpoint is damaged."""
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or its type if it has none."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def choose(what: str, given: str, options: Iterable[str]) -> str:
     """Return `given` if it is one of `options`; otherwise raise an error that suggests the nearest."""
     known = sorted(options)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from augury.core.errors import InputError, choose
+from augury.core.evaluation import in_evaluation
 from augury.curvature.layers import LAYERS, is_covered, trainable
 
 Gradients = dict[str, list[Tensor]]  # gradients of <column, f> in the outputs of every call, by layer
@@ -199,13 +200,7 @@ def activations(net: nn.Module, x: Float[Tensor, "R ..."]) -> int:
         if isinstance(output, Tensor):
             counts.append(output.numel())
 
-    modes = {module: module.training for module in net.modules()}
-    leaves = {module: count for module in modes if next(module.children(), None) is None}
-    try:
-        net.eval()
-        with torch.no_grad(), _hooked(leaves):
-            net(x[:1])
-    finally:
-        for module, training in modes.items():
-            module.training = training
+    leaves = {module: count for module in net.modules() if next(module.children(), None) is None}
+    with in_evaluation(net), torch.no_grad(), _hooked(leaves):
+        net(x[:1])
     return sum(counts)

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from augury.core.errors import InputError, RunError
+from augury.core.errors import InputError, RunError, first_line
 from augury.core.files import write_text, written_whole
 from augury.core.rng import generator
 from augury.export.card import card, exportable
@@ -50,10 +50,9 @@ def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.Exp
                 module.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False
             )
     except Exception as error:  # torch.export raises many exceptions for a user's module
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RunError(
-            f"torch.export cannot follow this model ({reason}). Its weights are exported all the same; a network or "
-            f"transformation of your own must avoid control flow that depends on the values of its inputs."
+            f"torch.export cannot follow this model ({first_line(error)}). Its weights are exported all the same; a "
+            f"network or transformation of your own must avoid control flow that depends on the values of its inputs."
         ) from error
 
 

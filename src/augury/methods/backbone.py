@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from augury.core.errors import InputError
+from augury.core.evaluation import in_evaluation
 from augury.curvature.tape import last_layer
 from augury.records.saved import SavedModel
 from augury.training.run_folder import model_file
@@ -46,7 +47,8 @@ def freeze(net: nn.Module, words: str, x: Tensor) -> None:
     for word in (word.strip() for word in words.split(",") if word.strip()):
         found = [name for name in names if f"{name}.".startswith(f"{word}.")]
         if not found and word == TRUNK:
-            head = _last(net, x)
+            with in_evaluation(net):
+                head = last_layer(net, x.to(next(net.parameters()).device))
             found = [name for name in names if not f"{name}.".startswith(f"{head}.")]
         if not found:
             tops = dict.fromkeys(name.partition(".")[0] for name in names)
@@ -56,12 +58,3 @@ def freeze(net: nn.Module, words: str, x: Tensor) -> None:
             )
         for name in found:
             names[name].requires_grad_(False)
-
-
-def _last(net: nn.Module, x: Tensor) -> str:
-    modes = {module: module.training for module in net.modules()}
-    try:
-        return last_layer(net.eval(), x.to(next(net.parameters()).device))
-    finally:
-        for module, training in modes.items():
-            module.training = training

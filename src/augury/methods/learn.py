@@ -14,9 +14,10 @@ from augury.core.errors import InputError
 from augury.core.world import World, world_of
 from augury.data.dataset import Dataset
 from augury.data.rows import fingerprint
-from augury.methods.prepare import CUSTOM, Prepared, prepare
+from augury.methods.prepare import Prepared, prepare
 from augury.models.units import in_units
 from augury.records.results import Invariance
+from augury.records.saved import CUSTOM
 from augury.report.page import write_report
 from augury.training.exhibit import write_beside, write_exhibits
 from augury.training.loop import Fit, fit

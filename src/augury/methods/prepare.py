@@ -9,7 +9,8 @@ from torch.utils.data import DataLoader
 
 from augury.config.learn import METHOD_DEFAULTS, LearnConfig, method_name
 from augury.config.synonyms import renamed
-from augury.core.errors import InputError, choose
+from augury.core.errors import InputError, choose, first_line
+from augury.core.evaluation import in_evaluation
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.evidence.likelihoods import refuse_probabilities
@@ -19,6 +20,7 @@ from augury.models.networks import NETWORKS, that_take
 from augury.models.networks import build as build_net
 from augury.models.own import LogitsOf, check_module, check_output, check_transform, logits_of
 from augury.models.standardised import Standardised
+from augury.records.saved import CUSTOM
 from augury.training.batches import streams
 from augury.training.learner import Learner
 from augury.transforms.base import Transform
@@ -49,8 +51,6 @@ FOR_NUMBERS = {"finish": 0.0}
 FOR_COLOUR = {"prior": "layer"}
 """Defaults for colour images: paper A has one prior precision for all weights on digits, one per tensor on CIFAR-10.
 With one for all, the evidence of 1,000 photographs is below that of a guess."""
-
-CUSTOM = "custom"  # name of a user's own network in records
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +166,9 @@ def check_device(name: str) -> None:
     try:
         torch.empty(1, device=name).add_(1)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"device must be one that torch can use here; got '{name}' ({reason}).") from error
+        raise InputError(
+            f"device must be one that torch can use here; got '{name}' ({first_line(error)})."
+        ) from error
 
 
 def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
@@ -207,16 +208,11 @@ def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
 
 @torch.enable_grad()
 def _output(net: nn.Module, data: Dataset) -> Any:
-    modes, x = {module: module.training for module in net.modules()}, data.x_train[:2]
-    device = next(net.parameters()).device
     try:
-        return net.eval()(x.to(device))
+        with in_evaluation(net):
+            return net(data.x_train[:2].to(next(net.parameters()).device))
     except Exception as error:  # a user's module may raise any exception if the inputs do not fit
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"the network cannot take inputs of shape {list(data.input_shape)}: {reason}. "
+            f"the network cannot take inputs of shape {list(data.input_shape)}: {first_line(error)}. "
             f"Change its first layer, or reshape the data."
         ) from error
-    finally:
-        for module, training in modes.items():
-            module.training = training

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
+from augury.core.evaluation import in_evaluation
 from augury.evidence.invariance import gradient_of_largest, logit_error, similarity
 from augury.methods.fixed_transform import GivenTransform, random_views
 from augury.training.batches import Batches
@@ -72,19 +73,17 @@ class Regularised(GivenTransform):
 
     def probe(self, batches: Batches, rng: torch.Generator) -> tuple[float, float]:
         """Measure LI and SI in evaluation mode, on one random view each of the first training inputs."""
-        was_training = self.model.training
-        self.model.eval()
         n, LI, SI = 0, 0.0, 0.0
-        for x, _ in batches():
-            x = x.requires_grad_()
-            f, f_g = self.model(x), self.model(random_views(self.given, x, rng, identity=False))
-            m, m_g = gradient_of_largest(f, x), gradient_of_largest(f_g, x)
-            n += len(x)
-            LI += float(logit_error(f.detach(), f_g.detach()[:, None]).sum())
-            SI += float(similarity(m, m_g[:, None]).sum())
-            if n >= PROBE:
-                break
-        self.model.train(was_training)
+        with in_evaluation(self.model):
+            for x, _ in batches():
+                x = x.requires_grad_()
+                f, f_g = self.model(x), self.model(random_views(self.given, x, rng, identity=False))
+                m, m_g = gradient_of_largest(f, x), gradient_of_largest(f_g, x)
+                n += len(x)
+                LI += float(logit_error(f.detach(), f_g.detach()[:, None]).sum())
+                SI += float(similarity(m, m_g[:, None]).sum())
+                if n >= PROBE:
+                    break
         return LI / n, SI / n
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from torch import nn
 
 from augury.core.errors import InputError, choose
+from augury.core.evaluation import in_evaluation
 
 BatchNorm = nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d | nn.SyncBatchNorm
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -115,10 +116,5 @@ def evaluating(net: nn.Module, batchnorm: str = "refuse") -> Iterator[None]:
             f"data. Use its running statistics (batchnorm='evaluate'), or replace it by GroupNorm: "
             f"augury.swap_batchnorm(net)."
         )
-    modes = {module: module.training for module in net.modules()}
-    net.eval()
-    try:
+    with in_evaluation(net):
         yield
-    finally:
-        for module, training in modes.items():
-            module.training = training

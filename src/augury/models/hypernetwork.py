@@ -19,14 +19,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from augury.core.errors import InputError, choose
+from augury.core.errors import InputError, choose, first_line
+from augury.core.evaluation import in_evaluation
 from augury.models.hyper_norm import forget, recording, swap_in, swap_out
 from augury.models.layers import seeded
 from augury.models.networks import ENCODERS, build_encoder
+from augury.records.saved import CUSTOM
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-CUSTOM = "custom"  # name of a user's own encoder
 D_H = 64  # hidden units of its generator (default)
 
 
@@ -248,18 +249,15 @@ def group_names(groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:
-    was_training = encoder.training
     like = next(encoder.parameters(), torch.zeros(()))
     zeros = like.new_zeros(2, *input_shape)
     try:
-        with torch.no_grad():
-            out = encoder.eval()(zeros)
+        with in_evaluation(encoder), torch.no_grad():
+            out = encoder(zeros)
     except RuntimeError as error:
         raise InputError(
-            f"the encoder cannot take inputs of shape {list(input_shape)}: {str(error).splitlines()[0]}."
+            f"the encoder cannot take inputs of shape {list(input_shape)}: {first_line(error)}."
         ) from error
-    finally:
-        encoder.train(was_training)
     if out.ndim != 2 or len(out) != 2:
         raise InputError(
             f"an encoder must return one row of features per input, [n, d]; for 2 inputs it returned {list(out.shape)}."

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from augury.core.evaluation import in_evaluation
 from augury.data.rows import Rows
 
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -22,12 +23,9 @@ SCORES = {"classification": "test_accuracy", "regression": "test_error"}
 @torch.no_grad()
 def outputs_of(model: nn.Module, x: Float[Tensor | Rows, "M ..."], chunk: int = 1000) -> Float[Tensor, "M D"]:
     """Return the outputs of a model in evaluation mode; its mode is restored."""
-    was_training = model.training
-    model.eval()
     device = next((p.device for p in model.parameters()), x.device)
-    outputs = torch.cat([model(part.to(device)).cpu() for part in x.split(chunk)])
-    model.train(was_training)
-    return outputs
+    with in_evaluation(model):
+        return torch.cat([model(part.to(device)).cpu() for part in x.split(chunk)])
 
 
 def score_of(outputs: Float[Tensor, "M D"], y: Shaped[Tensor, "M ..."], task: str) -> dict[str, float]:

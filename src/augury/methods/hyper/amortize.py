@@ -22,8 +22,8 @@ from augury.methods.hyper.measured import summarise
 from augury.methods.hyper.pretraining import Contrastive, MultiTask, Pretrainer, gather
 from augury.methods.hyper.views import Views
 from augury.methods.prepare import check_device
-from augury.models.hypernetwork import CUSTOM, HyperExtractor
-from augury.records.saved import Pretraining, SavedModel
+from augury.models.hypernetwork import HyperExtractor
+from augury.records.saved import CUSTOM, Pretraining, SavedModel
 from augury.training.batches import streams
 from augury.training.loop import Fit, fit
 from augury.training.progress import Progress, Together, together
