@@ -14,11 +14,12 @@ from augury.auditing.measures import check_method
 from augury.auditing.model_source import Model, image_size, load_source
 from augury.auditing.orbits import Orbit, orbit_of
 from augury.auditing.spectrum import jacobian_sigmas, weight_sigmas
-from augury.auditing.statistics import Auditor, SetStatistics, Step
+from augury.auditing.statistics import Auditor, SetStatistics
 from augury.auditing.verdict import decide
 from augury.auditing.worst import Case, Examined, WorstCases
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError
+from augury.core.files import Progress, silent
 from augury.core.rng import generator
 from augury.core.world import World, world_of
 from augury.models.orbit import OrbitAverage
@@ -39,7 +40,7 @@ def audit(
     kind: str | None = None,
     architecture: str | None = None,
     trust: bool = False,
-    step: Step = lambda what, done, total: None,
+    step: Progress = silent,
     fabric: Any = None,
     **settings: Any,
 ) -> Audit:
@@ -91,7 +92,7 @@ def examine(
     kind: str | None = None,
     architecture: str | None = None,
     trust: bool = False,
-    step: Step = lambda what, done, total: None,
+    step: Progress = silent,
     fabric: Any = None,
     **settings: Any,
 ) -> Examined:
@@ -140,7 +141,7 @@ def _transform(
 
 
 def _auditor(
-    model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Step, world: World
+    model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Progress, world: World
 ) -> Auditor:
     few = inputs.x[:2]
     with torch.no_grad():

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.auditing.measures import Logits
+from augury.core.evaluation import in_evaluation
 from augury.core.rng import generator
 from augury.training.progress import Progress
 
@@ -78,31 +79,22 @@ def weight_sigmas(module: nn.Module) -> dict[str, float]:
 class SpectrumTrace(Progress):
     """A callback that records the largest singular values after every epoch: `learn(..., callbacks=[trace])`."""
 
-    def __init__(self, model: nn.Module, x: Float[Tensor, "B ..."], then: Progress | None = None) -> None:
-        self.model, self.x, self.then = model, x, Progress() if then is None else then
+    def __init__(self, model: nn.Module, x: Float[Tensor, "B ..."]) -> None:
+        self.model, self.x = model, x
         self.rows: list[dict[str, Any]] = []
 
     def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
         self.record(done)
-        self.then.start(method, epochs, steps, done, units)
-
-    def step(self, epoch: int, step: int, loss: float) -> None:
-        self.then.step(epoch, step, loss)
 
     def epoch(self, row: Mapping[str, Any]) -> None:
         self.record(int(row["epoch"]))
-        self.then.epoch(row)
-
-    def stop(self) -> None:
-        self.then.stop()
 
     def record(self, epoch: int) -> None:
         """Add a row; relative means over the root mean squared distance of the logits from their mean."""
-        was_training = self.model.training
-        sigma = float(jacobian_sigmas(self.model.eval(), self.x, iterations=100, tolerance=1e-3).mean())
-        with torch.no_grad():
-            distance = float(self.model(self.x).var(0).sum().sqrt())
-        self.model.train(was_training)
+        with in_evaluation(self.model):
+            sigma = float(jacobian_sigmas(self.model, self.x, iterations=100, tolerance=1e-3).mean())
+            with torch.no_grad():
+                distance = float(self.model(self.x).var(0).sum().sqrt())
         self.rows.append({
             "epoch": epoch,
             "sigma_max_jacobian": sigma,

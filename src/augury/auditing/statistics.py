@@ -6,7 +6,6 @@ LI is relative to the spread of the logits, the mean squared distance between th
 Only counts, sums and sums of squares are kept, in float64: memory does not grow with the number of inputs.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +17,7 @@ from augury.auditing.measures import Comparison, compare
 from augury.auditing.model_source import Model
 from augury.auditing.orbits import Orbit
 from augury.auditing.worst import WorstCases
+from augury.core.files import Progress
 from augury.core.rng import generator
 from augury.core.world import ALONE, World
 from augury.records.results import Measure, Scores
@@ -26,10 +26,6 @@ LI, DI, AGREEMENT, SI = range(4)  # index of each measure in the moments
 
 CONSTANT = 1e-13
 """The model is constant if the spread of its logits is below this share of their mean square: float32 rounding."""
-
-
-Step = Callable[[str, int, int], None]
-"""Called with the name of the current pass, the number of inputs done, and their total."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +38,7 @@ class Auditor:
     saliency: str | None  # saliency method; None without gradients
     batch: int  # views in one forward pass
     seed: int  # seed of the directions of the views
-    step: Step
+    step: Progress  # called with the name of the current pass, how many inputs are done, and their total
     world: World = ALONE  # the processes that share the inputs
 
     def measure(

@@ -118,7 +118,7 @@ def save_worst(path: Path, cases: Sequence[Case]) -> None:
         raise InputError(f"the picture of the worst inputs must be a .png; got {path}.")
     if not cases or cases[0].x.ndim != 3:
         raise InputError("only images can be shown as a picture. Leave --pictures out.")
-    rows = [[tile for tile in _tiles(case) if tile is not None] for case in cases]
+    rows = [[_enlarged(tile) for tile in _tiles(case)] for case in cases]
     height, width = rows[0][0].shape[:2]
     sheet = np.full((len(rows) * (height + GAP) + GAP, len(rows[0]) * (width + GAP) + GAP, 3), 255, np.uint8)
     for i, row in enumerate(rows):
@@ -129,11 +129,11 @@ def save_worst(path: Path, cases: Sequence[Case]) -> None:
         Image.fromarray(sheet).save(temporary, format="png")
 
 
-def _tiles(case: Case) -> list[np.ndarray | None]:
+def _tiles(case: Case) -> list[np.ndarray]:
+    """Return input, view and maps as colours [H, W, 3] from 0 to 1."""
     low, high = float(case.x.min()), float(case.x.max())
     pictures = [picture_of(image, low, high) for image in (case.x, case.x_g)]
-    maps = [None if m is None else map_colours(m) for m in (case.m, case.m_g)]
-    return [None if tile is None else _enlarged(tile) for tile in (*pictures, *maps)]
+    return pictures + [map_colours(m) for m in (case.m, case.m_g) if m is not None]
 
 
 def picture_of(x: Tensor, low: float, high: float) -> np.ndarray:
@@ -177,23 +177,12 @@ def worst_gallery(folder: Path, cases: Sequence[Case]) -> Gallery | None:
     if not cases or cases[0].x.ndim not in (2, 3):
         return None
     if cases[0].x.ndim == 3:
-        tiles = torch.stack([_pictures(case) for case in cases])
+        tiles = torch.from_numpy(np.stack([_tiles(case) for case in cases])).permute(0, 1, 4, 2, 3).float()
         return Painter(folder, "image", tiles[:, 0]).gallery("worst", tiles)
     kind = "points" if cases[0].x.shape[-1] == 3 else "signal"
-    rows = torch.stack([_clouds(case) if kind == "points" else _signals(case) for case in cases])
+    clouds = [torch.stack([case.x, case.x_g]) for case in cases] if kind == "points" else []
+    rows = torch.stack(clouds or [_signals(case) for case in cases])
     return Painter(folder, kind, rows[:, 0]).gallery("worst", rows)
-
-
-def _pictures(case: Case) -> Tensor:
-    """Return input, view and maps as colours [4, 3, H, W]."""
-    low, high = float(case.x.min()), float(case.x.max())
-    tiles = [picture_of(x, low, high) for x in (case.x, case.x_g)]
-    tiles += [map_colours(m) for m in (case.m, case.m_g) if m is not None]
-    return torch.stack([torch.as_tensor(tile).permute(2, 0, 1).float() for tile in tiles])
-
-
-def _clouds(case: Case) -> Tensor:
-    return torch.stack([case.x, case.x_g])
 
 
 def _signals(case: Case) -> Tensor:
