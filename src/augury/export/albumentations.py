@@ -1,7 +1,8 @@
 """A policy as albumentations code: numpy images, OpenCV's warp."""
 
-from augury.export.code import Code, Library, Parts, Ranges, number, write_code
-from augury.export.policy import Policy
+from functools import partial
+
+from augury.export.code import Library, Parts, Ranges, number, write_code
 
 USAGE = """\
 `policy` draws from exactly the learned distribution (OpenCV rounds positions to 1/32 of a pixel); `nearest` is the
@@ -107,10 +108,6 @@ OPERATIONS = {
 }
 
 
-def albumentations_code(policy: Policy) -> Code:
-    return write_code(policy, ALBUMENTATIONS)
-
-
 def _imports(parts: Parts) -> str:
     text = "import albumentations as A\nimport cv2\nimport numpy as np\n"
     targets = "from albumentations.core.type_definitions import ALL_TARGETS\n"
@@ -153,3 +150,4 @@ ALBUMENTATIONS = Library(
     nearest=("A.Affine(", _nearest),
     options="p=1.0",
 )
+albumentations_code = partial(write_code, library=ALBUMENTATIONS)

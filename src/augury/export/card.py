@@ -4,7 +4,7 @@ from pathlib import Path
 
 from augury import __version__
 from augury.core.errors import InputError
-from augury.export.policy import Policy, policy_of
+from augury.export.policy import Policy, in_unit, policy_of
 from augury.records.results import Adaptation, Invariance, Width
 from augury.records.saved import SavedModel
 from augury.training.run_folder import INVARIANCE, Adapted, Audited, Pretrained, Run, read_run
@@ -100,23 +100,19 @@ def _widths(widths: dict[str, Width]) -> str:
     if not widths:
         return "No transformations: this method uses none.\n"
     rows = [
-        f"| {name} | {_number(w.value, w.unit)} | {_interval(w)} | {w.verdict} | "
-        f"{'-' if w.planted is None else _number(w.planted, w.unit)} |"
+        f"| {name} | {in_unit(w.value, w.unit)} | {_interval(w)} | {w.verdict} | "
+        f"{'-' if w.planted is None else in_unit(w.planted, w.unit)} |"
         for name, w in widths.items()
     ]
     head = "| transformation | up to | 95 % interval | verdict | planted truth |\n|---|---|---|---|---|\n"
     return head + "\n".join(rows) + "\n"
 
 
-def _number(value: float, unit: str) -> str:
-    return f"x {value:.3g}" if unit == "factor" else f"{value:.4g} {unit}".strip()
-
-
 def _interval(w: Width) -> str:
     if w.low is None:
         return "-"
-    high = "no upper end" if w.high is None else _number(w.high, w.unit)
-    return f"{_number(w.low, w.unit)} to {high}"
+    high = "no upper end" if w.high is None else in_unit(w.high, w.unit)
+    return f"{in_unit(w.low, w.unit)} to {high}"
 
 
 def _data(run: Run, found: Invariance) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from augury.core.errors import InputError
-from augury.export.policy import Policy
+from augury.export.policy import Policy, in_unit
 
 SMALLEST = 1e-6  # widths with a smaller eta are left out of the code
 
@@ -153,17 +153,13 @@ def _header(policy: Policy, library: Library, parts: Parts, left_out: Sequence[s
     ] or ["nothing: every width is zero"]
     lines = [f"An augmentation policy for {library.name}{learned}.", ""]
     lines += ["    width            up to          verdict"]
-    lines += [f"    {n:<16} {_value(w.value, w.unit):<14} {w.verdict}" for n, w in policy.widths.items()]
+    lines += [f"    {n:<16} {in_unit(w.value, w.unit):<14} {w.verdict}" for n, w in policy.widths.items()]
     lines += ["", MEANING + library.usage, "", "What the library's own classes cannot express:"]
     lines += [f"- {note}" for note in notes]
     if left_out:
         lines += ["", "Left out here:", *(f"- {note}" for note in left_out)]
     text = "\n".join(lines).replace("\\", "/").replace('"', "'")
     return f'"""{text}\n"""\n'
-
-
-def _value(value: float, unit: str) -> str:
-    return f"x {value:.3g}" if unit == "factor" else f"{value:.4g} {unit}".strip()
 
 
 def number(value: float) -> str:

@@ -1,7 +1,8 @@
 """A policy as kornia code: augmentation classes that draw, build and warp exactly as Augury does."""
 
-from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Code, Library, Parts, Ranges, number, write_code
-from augury.export.policy import Policy
+from functools import partial
+
+from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Library, Parts, Ranges, number, write_code
 
 USAGE = """\
 `policy` draws from exactly the learned distribution; `nearest` is the closest approximation by RandomAffine."""
@@ -80,10 +81,6 @@ def blur(x, sigma):
 """
 
 
-def kornia_code(policy: Policy) -> Code:
-    return write_code(policy, KORNIA)
-
-
 def _imports(parts: Parts) -> str:
     turns = any(name.startswith("C") for name in parts.finite)
     text = "import math\n\n" if parts.colors or turns else ""
@@ -121,3 +118,4 @@ KORNIA = Library(
         "equal probabilities: RandomRotation90 rounds a uniform number, and its middle turn comes twice as often",
     ),
 )
+kornia_code = partial(write_code, library=KORNIA)

@@ -173,6 +173,10 @@ class Policy(Record):
         return transform
 
 
+def in_unit(value: float, unit: str) -> str:
+    return f"x {value:.3g}" if unit == "factor" else f"{value:.4g} {unit}".strip()
+
+
 def _side(kind: str, shape: Sequence[int]) -> int:
     """Return the length that pixels or samples are counted along."""
     return min(shape[1:]) if kind == "image" else shape[-1]

@@ -19,10 +19,6 @@ class Target:
     write: Callable[[Policy], Code] | None = None  # turns a policy into text; None for the model itself
 
 
-def json_code(policy: Policy) -> Code:
-    return Code(policy.dumps())
-
-
 TARGETS = {
     "torchvision": Target(
         "the policy as torchvision.transforms.v2 code", "policy_torchvision.py", torchvision_code
@@ -31,7 +27,9 @@ TARGETS = {
     "albumentations": Target(
         "the policy as albumentations code", "policy_albumentations.py", albumentations_code
     ),
-    "json": Target("the policy as JSON, for augury learn --policy", "policy.json", json_code),
+    "json": Target(
+        "the policy as JSON, for augury learn --policy", "policy.json", lambda policy: Code(policy.dumps())
+    ),
     "torch": Target("the model: a torch.export program, safetensors, a model card", "exported"),
 }
 """Every target by its name."""

@@ -5,8 +5,9 @@ several generators. `perspective` takes the eight coefficients of a map from out
 at 0.5, 1.5, ...: with the last two at 0 that is any affine map, for tensors and for PIL images alike.
 """
 
-from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Code, Library, Parts, Ranges, number, write_code
-from augury.export.policy import Policy
+from functools import partial
+
+from augury.export.code import TORCH_GREY, TORCH_OPERATIONS, Library, Parts, Ranges, number, write_code
 
 USAGE = """\
 `policy` draws from exactly the learned distribution; `nearest` is the closest approximation by RandomAffine.
@@ -52,10 +53,6 @@ def blur(x, sigma):
 """
 
 
-def torchvision_code(policy: Policy) -> Code:
-    return write_code(policy, TORCHVISION)
-
-
 def _imports(parts: Parts) -> str:
     text = "import math\n\n" if parts.colors else ""
     text += "import torch\n" + ("from torchvision import tv_tensors\n" if parts.colors else "")
@@ -98,3 +95,4 @@ TORCHVISION = Library(
         "a factor for each axis: RandomAffine has one for both, so `nearest` takes their geometric mean",
     ),
 )
+torchvision_code = partial(write_code, library=TORCHVISION)
