@@ -23,7 +23,7 @@ from augury.config.hyper import METHODS, AmortizeConfig
 from augury.core.errors import InputError, choose
 from augury.methods.hyper.groups import GROUPS, OPERATIONS, parse_groups
 from augury.models.networks import ENCODERS
-from augury.training.run_folder import MODEL, check_run, new_folder
+from augury.training.run_folder import MODEL, folder_for
 
 if TYPE_CHECKING:
     from augury.records.saved import SavedModel
@@ -107,12 +107,8 @@ def amortize(
         raise InputError("--groups must name the invariances to span, such as --groups rotation,color.")
     if groups is not None:
         parse_groups(groups)
-    if run is None and resume:
-        raise InputError("--resume must know which run to continue. Name its folder: --run runs/NAME.")
-    folder = Path()
-    if first:
-        folder = run or new_folder(f"{Path(data).stem or 'data'}-extractor")
-        check_run(folder, overwrite=overwrite, resume=resume)
+    name = f"{Path(data).stem or 'data'}-extractor"
+    folder = folder_for(run, name, overwrite=overwrite, resume=resume) if first else Path()
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         from augury.data.load import load
         from augury.data.unlabelled import load_images

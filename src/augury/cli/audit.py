@@ -16,6 +16,7 @@ from augury.cli.console import (
     leave_report,
     note,
     out,
+    percent,
     print_json,
     read_data,
     step_bar,
@@ -239,7 +240,7 @@ def _scores(title: str, first: str, rows: dict[str, Scores]) -> Table:
     for name, s in rows.items():
         relative = "-" if s.LI_relative is None else f"{s.LI_relative:.3f}"
         DI = "-" if s.DI is None else f"{s.DI.value:.2g}"
-        agreement = "-" if s.agreement is None else f"{100 * s.agreement.value:.1f} %"
+        agreement = "-" if s.agreement is None else percent(s.agreement.value)
         lines.append([name, _measure(s.LI, ".3g"), relative, DI, _measure(s.SI, ".3f"), agreement])
     return table(title, (first, "LI", "relative", "DI", "SI", "agreement"), lines, frame=False)
 

@@ -140,6 +140,10 @@ def number(value: float | None, unit: str) -> str:
     return f"{value:.1f} {unit}" if unit else f"{value:.2f}"
 
 
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
 def interval(low: float | None, high: float | None, unit: str) -> str:
     """Write an interval, which may have no upper end."""
     if low is None:

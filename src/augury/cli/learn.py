@@ -18,6 +18,7 @@ from augury.cli.console import (
     note,
     number,
     out,
+    percent,
     plural,
     print_json,
     read_data,
@@ -31,7 +32,7 @@ from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
 from augury.records.results import Invariance
 from augury.report.headline import headline
-from augury.training.run_folder import check_run, new_folder
+from augury.training.run_folder import folder_for
 from augury.transforms.vocabulary import WORDS
 
 if TYPE_CHECKING:
@@ -131,6 +132,20 @@ DryRun = Annotated[
     bool, o.option("--dry-run", "Time a few steps, show what would be done, its memory and time, and exit.")
 ]
 
+FLAGS = [
+    "data",
+    "method",
+    "model",
+    "weights",
+    "freeze",
+    "samples",
+    "epochs",
+    "batch",
+    "device",
+    "devices",
+    "baseline",
+]
+
 
 def learn(
     data: o.DataIfAny = None,
@@ -170,28 +185,8 @@ def learn(
     quiet: o.Quiet = False,
 ) -> None:
     """Merge the settings, call `augury.learn`, and show what it returns."""
-    flags = o.given(
-        locals(),
-        (
-            *o.READING,
-            "data",
-            "method",
-            "model",
-            "weights",
-            "freeze",
-            "samples",
-            "epochs",
-            "batch",
-            "device",
-            "devices",
-            "baseline",
-        ),
-    )
-    flags |= {
-        name: str(path)
-        for name, path in (("policy", policy), ("run", run), ("tensorboard", tensorboard))
-        if path
-    }
+    flags = o.given(locals(), (*o.READING, *FLAGS))
+    flags |= {name: str(path) for name, path in o.given(locals(), ("policy", "run", "tensorboard")).items()}
     words = [word for part in generators or [] for word in part.split(",") if word]
     flags |= {"generators": words or None, "widths": widths(width, quiet) or None}
     flags |= {"slight": widths(slight, quiet) or None}
@@ -203,28 +198,18 @@ def learn(
     if print_config:
         print(request.as_toml(), end="")
         return
-    folder = _folder(request, overwrite=overwrite, resume=resume, several=seeds > 1) if first else Path()
+    again = {"overwrite": overwrite, "resume": resume}
+    parts = (Path(request.values["data"]).stem or "data", request.values.get("variant"), request.method)
+    name = "-".join(word for word in parts if word)
+    folder = folder_for(request.folder("run"), name, several=seeds > 1, **again) if first else Path()
     with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         if dry_run:
             _forecast(request, folder, as_json=json, quiet=quiet)
         else:
             fabric = launched(request.values.get("devices"), request.config.device)
-            again = {"overwrite": overwrite, "resume": resume, "baseline": request.baseline, "fabric": fabric}
+            options = {**again, "baseline": request.baseline, "fabric": fabric}
             train = partial(_learn_seeds, seeds=seeds) if seeds > 1 else _learn
-            train(request, folder, again, as_json=json, quiet=quiet)
-
-
-def _folder(request: LearnRequest, *, overwrite: bool, resume: bool, several: bool) -> Path:
-    """Return the run's folder: the one that was named, or a new one; several runs have theirs inside it."""
-    folder = request.folder("run")
-    if folder is not None:
-        if not several:
-            check_run(folder, overwrite=overwrite, resume=resume)
-        return folder
-    if resume:
-        raise InputError("--resume must know which run to continue. Name its folder: --run runs/NAME.")
-    parts = (Path(request.values["data"]).stem or "data", request.values.get("variant"), request.method)
-    return new_folder("-".join(word for word in parts if word))
+            train(request, folder, options, as_json=json, quiet=quiet)
 
 
 def _read(request: LearnRequest, quiet: bool) -> "tuple[Dataset, dict[str, Any]]":
@@ -307,16 +292,12 @@ def _scores(runs: list[Invariance]) -> Table:
     columns = ["method", "network", "test error (RMSE)" if regression else "test accuracy"]
     rows = []
     for run in runs:
-        score = _percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4g}"
+        score = percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4g}"
         middle = [f"{run.log_evidence:.1f}" if run.log_evidence is not None else "-"] if evidence else []
         rows.append([run.method, run.model, score, *middle, f"{run.seconds:.0f}"])
     return table(
         "On the test set", [*columns, *(["log evidence"] if evidence else []), "seconds"], rows, left=2
     )
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
 
 
 def _forecast(request: LearnRequest, folder: Path, *, as_json: bool, quiet: bool) -> None:

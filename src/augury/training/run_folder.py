@@ -165,6 +165,17 @@ def locked(path: Path | None) -> Iterator[None]:
         os.close(opened)
 
 
+def folder_for(run: Path | None, name: str, *, overwrite: bool, resume: bool, several: bool = False) -> Path:
+    """Return where a run may start or go on: the folder that was named, or a new one; several have theirs inside."""
+    if run is None and resume:
+        raise InputError("--resume must know which run to continue. Name its folder: --run runs/NAME.")
+    if run is None:
+        return new_folder(name)
+    if not several:
+        check_run(run, overwrite=overwrite, resume=resume)
+    return run
+
+
 def new_folder(name: str) -> Path:
     """Return a folder in runs/ that does not exist yet."""
     first = Path("runs") / name
@@ -274,6 +285,11 @@ class Found:
     def name(self) -> str:
         """What it is called: its folder."""
         return self.path.resolve().name or str(self.path)
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """Where it was started: all that is known beside the command itself."""
+        return {key: value for key, value in self.command.items() if key != "command"}
 
     def saved(self) -> SavedModel:
         """Read the header of the model's file."""
