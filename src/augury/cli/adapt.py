@@ -17,6 +17,7 @@ from augury.cli.console import (
     interruptible,
     leave_report,
     out,
+    percent,
     print_json,
     read_data,
     say,
@@ -101,7 +102,7 @@ def adapt(
     """Check the settings, call `augury.adapt`, and show what it returns."""
     reading = o.given(locals(), o.READING)
     settings = o.given(locals(), ("criterion", "levels", "images", "device", "seed"))
-    AdaptConfig.of(settings)
+    AdaptConfig.of(**settings)
     entries = descriptor and pairs(descriptor.split(","), "a descriptor", "rotation=1,color=0")
     place = extractor.expanduser()
     if not place.exists():
@@ -177,9 +178,7 @@ def _facts(found: Adaptation, n_outputs: int) -> Table:
 
 
 def _score(found: Adaptation, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{100 * value:.1f} %" if found.score_name == "accuracy" else f"{value:.3f}"
+    return percent(value) if value is None or found.score_name == "accuracy" else f"{value:.3f}"
 
 
 def _bound(found: Adaptation) -> Table:

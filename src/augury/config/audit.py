@@ -1,10 +1,9 @@
 """The settings of an audit and the limits of its verdicts."""
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
-from augury.core.errors import InputError, choose
-from augury.records.results import Record
+from augury.core.errors import InputError
+from augury.records.record import Settings
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ LIMITS = Limits()
 
 
 @dataclass(frozen=True)
-class AuditConfig(Record):
+class AuditConfig(Settings):
     """Settings of an audit."""
 
     images: int = 0
@@ -60,9 +59,3 @@ class AuditConfig(Record):
                 )
         if self.images == 1 or self.drift_images == 1:
             raise InputError("images and drift_images must be at least 2, for a standard error; got 1.")
-
-    @classmethod
-    def of(cls, **given: Any) -> "AuditConfig":
-        for name in given:
-            choose("setting", name, {f.name for f in fields(cls)})
-        return cls(**given)

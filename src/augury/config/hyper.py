@@ -1,12 +1,12 @@
 """The settings of `amortize` and `adapt`. Free of torch, so that the command line can check them at once."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError, choose
-from augury.records.results import Record
+from augury.records.record import Settings
 
 METHODS = {
     "contrastive": "HyperSimCLR: similar features for views of one image, different ones for others; no labels",
@@ -23,7 +23,7 @@ on 20,000 digits end at a loss of .23 in three of three seeds, at 1e-3 of .26 to
 
 
 @dataclass(frozen=True)
-class AmortizeConfig(Record):
+class AmortizeConfig(Settings):
     """Every setting of a pre-training except its data and its groups."""
 
     method: str = "contrastive"
@@ -80,9 +80,7 @@ class AmortizeConfig(Record):
     def for_method(cls, method: str, **given: Any) -> "AmortizeConfig":
         """Return the method's defaults, overridden by the given settings."""
         choose("method", method, METHODS)
-        for name in given:
-            choose("setting", name, {f.name for f in fields(cls)})
-        return cls(**{**METHOD_DEFAULTS[method], **given, "method": method})
+        return cls.of(**{**METHOD_DEFAULTS[method], **given, "method": method})
 
     def loop(self) -> LearnConfig:
         """Return the settings of the training loop, without widths and evidence."""
@@ -130,7 +128,7 @@ CRITERIA = ("evidence", "loss")
 
 
 @dataclass(frozen=True)
-class AdaptConfig:
+class AdaptConfig(Settings):
     """How to adapt."""
 
     criterion: str = "evidence"
@@ -165,25 +163,12 @@ class AdaptConfig:
     def __post_init__(self) -> None:
         choose("criterion", self.criterion, CRITERIA)
         for name, lowest in (("images", 2), ("scouts", 2), ("climbs", 1), ("steps", 0), ("folds", 0)):
-            if getattr(self, name) < lowest:
-                raise InputError(f"{name} must be at least {lowest}; got {getattr(self, name)}.")
+            _check(name, getattr(self, name), getattr(self, name) >= lowest, f"at least {lowest}")
         if self.folds == 1:
             raise InputError("folds must be 0 (no held-out estimate) or at least 2; got 1.")
-        if self.levels is not None and self.levels < 2:
-            raise InputError(f"levels must be at least 2 (binary), or left out; got {self.levels}.")
+        if self.levels is not None:
+            _check("levels", self.levels, self.levels >= 2, "at least 2 (binary), or left out")
         for name in ("rate", "ridge", "tolerance"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
+            _check(name, getattr(self, name), getattr(self, name) > 0, "positive")
         if not 0 < self.failure < 1:
             raise InputError(f"failure must lie between 0 and 1; got {self.failure}.")
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "AdaptConfig":
-        """Make settings from names and values; an unknown name is an error."""
-        for name in settings:
-            choose("setting", name, [f.name for f in fields(cls)])
-        return cls(**settings)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the settings as plain data."""
-        return asdict(self)

@@ -13,7 +13,7 @@ Augerino's own code differs: width = softplus(raw) with noise on +-width/2; one 
 the log-softmax, not the logits, averaged over four views in evaluation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +51,3 @@ class Augerino(Learner):
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         return {"weights": self.weights, "widths": self.widths}
-
-    def schedules(self) -> Sequence[Cosine]:
-        return self.cosines

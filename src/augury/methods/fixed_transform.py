@@ -8,7 +8,7 @@
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float, Shaped
@@ -43,7 +43,7 @@ class GivenTransform(Learner):
         self.model, self.given = model, transform.requires_grad_(False)
         self.loss = LOSSES[task]
         self.weights = for_weights(model, config, config.weight_decay)
-        self.cosine, self.clip = Cosine(self.weights, config.rate_end, config.warm_up), config.clip
+        self.cosines, self.clip = [Cosine(self.weights, config.rate_end, config.warm_up)], config.clip
 
     @property
     def transform(self) -> Transform:
@@ -63,9 +63,6 @@ class GivenTransform(Learner):
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         return {"weights": self.weights}
-
-    def schedules(self) -> Sequence[Cosine]:
-        return [self.cosine]
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Return the widths as they were given."""

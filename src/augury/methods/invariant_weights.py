@@ -22,7 +22,7 @@ is when the loop stops (`settle_window`).
 | point | maximum likelihood: W_2 itself by Adam, no KL; fails to learn invariances (section 4.1) |
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -72,6 +72,7 @@ class InvariantWeights(Learner):
         self.trained = self._trained(net)
         self.weights = torch.optim.Adam(self.trained, lr=config.rate) if self.trained else None
         self.widths = rprop_for_widths(transform, config) if config.eta_rate > 0 else None
+        # The widths follow no schedule, so that only the bound can stop them.
         self.cosines = [] if self.weights is None else [Cosine(self.weights, config.rate_end)]
         self.views: list[View] = []
         self.features: list[Tensor] = []
@@ -182,10 +183,6 @@ class InvariantWeights(Learner):
         made = {"weights": self.weights, "widths": self.widths}
         return {name: optimizer for name, optimizer in made.items() if optimizer is not None}
 
-    def schedules(self) -> Sequence[Cosine]:
-        """Return the schedule of the weights; the widths follow none, so that only the bound can stop them."""
-        return self.cosines
-
     def modules(self) -> Mapping[str, nn.Module]:
         """Return the model, and the posterior with all it needs to go on."""
         if self.natural is not None:
@@ -202,8 +199,5 @@ class InvariantWeights(Learner):
             found = intervals(self.bound, batches, rng, self.config.slight, self.tell)
         if self.natural is not None:
             self._fit(batches, self.model.samples_eval, FINAL_STEPS, rng)
-        return (
-            found
-            if self.widths is not None
-            else replace(found, log_evidence=self.bound.value(batches(), rng))
-        )
+        known = self.widths is not None
+        return found if known else replace(found, log_evidence=self.bound.value(batches(), rng))

@@ -19,8 +19,7 @@ class Method:
     """One row of the table."""
 
     summary: str  # what it does, in a line
-    module: str  # where its learner lives
-    learner: str  # name of the class: (net, transform, config, task, N)
+    learner: str  # where it is in `augury.methods`: a class (net, transform, config, task, N)
     needs_transform: bool = True  # whether a transformation is required
     needs_example: bool = False  # whether the learner needs example inputs (argument `example`)
 
@@ -28,46 +27,35 @@ class Method:
 METHODS: dict[str, Method] = {
     "augerino": Method(
         "widths and weights by one loss, with a reward for wide orbits (Benton et al., 2020)",
-        "augury.methods.augerino",
-        "Augerino",
+        "augerino.Augerino",
     ),
-    "augmented": Method(
-        "the orbit average with given, fixed widths", "augury.methods.fixed_transform", "Augmented"
-    ),
+    "augmented": Method("the orbit average with given, fixed widths", "fixed_transform.Augmented"),
     "last_layer": Method(
         "LILA with the evidence of the last layer only: an ablation (Schwoebel et al., 2022)",
-        "augury.methods.lila",
-        "LastLayer",
+        "lila.LastLayer",
         needs_example=True,
     ),
     "lila": Method(
         "widths by the differentiable Laplace evidence: no validation set (Immer et al., 2022)",
-        "augury.methods.lila",
-        "Lila",
+        "lila.Lila",
     ),
     "invariant_weights": Method(
         "a shallow network, its widths by a variational bound on the evidence (van der Ouderaa and van der Wilk, 2022)",
-        "augury.methods.invariant_weights",
-        "InvariantWeights",
+        "invariant_weights.InvariantWeights",
     ),
     "data_augmented": Method(
         "the bare network on transformed inputs with given widths: data augmentation (paper D's DA)",
-        "augury.methods.fixed_transform",
-        "DataAugmented",
+        "fixed_transform.DataAugmented",
     ),
     "regularised": Method(
         "penalises differences of the logits over the orbit until saliency is invariant (paper D's IR)",
-        "augury.methods.regularised",
-        "Regularised",
+        "regularised.Regularised",
     ),
     "weight_tied": Method(
         "first layer tied over a finite group such as C4: exactly invariant (paper D's WT)",
-        "augury.methods.fixed_transform",
-        "TiedLearner",
+        "fixed_transform.TiedLearner",
     ),
-    "plain": Method(
-        "no invariance: the network as it is", "augury.methods.plain", "Plain", needs_transform=False
-    ),
+    "plain": Method("no invariance: the network as it is", "plain.Plain", needs_transform=False),
 }
 """Every method by its name; its defaults are in `augury.config.learn.METHOD_DEFAULTS`."""
 
@@ -88,6 +76,7 @@ def build(
             f"Pass your own (transform=...), or use method 'plain'."
         )
     extra = {"example": example} if row.needs_example else {}
-    make = getattr(import_module(row.module), row.learner)
+    module, name = row.learner.split(".")
+    make = getattr(import_module(f"augury.methods.{module}"), name)
     learner: Learner = make(net, transform, config, task, N, **extra)
     return learner

@@ -28,18 +28,10 @@ SPREAD = "seeds.json"  # what several trainings say together, in their folder
 
 @dataclass(frozen=True)
 class Trainings:
-    """Several trainings that differ in their seed.
-
-    Parameters
-    ----------
-    runs
-        What each learned.
-    widths
-        Every width, with an interval that includes the spread over the runs, and its verdict.
-    """
+    """Several trainings that differ in their seed."""
 
     runs: tuple[Learned, ...]
-    widths: dict[str, Width]
+    widths: dict[str, Width]  # with intervals that include the spread over the runs
 
 
 def learn_seeds(
@@ -47,25 +39,8 @@ def learn_seeds(
 ) -> Trainings:
     """Train several times with consecutive seeds, and combine what the runs say of each width.
 
-    Parameters
-    ----------
-    data
-        As for `augury.learn`.
-    seeds
-        How many trainings, at least two.
-    run
-        Folder for `seed_0`, `seed_1`, ... and `seeds.json`. If omitted, nothing is written.
-    seed
-        The first seed.
-    resume
-        Continue where the folder says; trainings that have ended are not repeated.
-    given
-        Anything else that `augury.learn` takes.
-
-    Returns
-    -------
-    Trainings
-        All runs, and the widths with combined intervals.
+    A folder gets `seed_0`, `seed_1`, ... and `seeds.json`; with `resume`, trainings that have ended are not repeated.
+    All else is as for `augury.learn`.
     """
     if seeds < 2:
         raise InputError(f"a spread over seeds needs at least two trainings; got {seeds}.")

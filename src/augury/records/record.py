@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from augury.core.errors import InputError, RunError
+from augury.core.errors import InputError, RunError, choose
 
 R = TypeVar("R", bound="Record")
 T = TypeVar("T")
@@ -116,6 +116,17 @@ class Record:
     def dumps(self) -> str:
         """Return the record as indented JSON text."""
         return json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+
+
+class Settings(Record):
+    """A record that users fill in by name."""
+
+    @classmethod
+    def of(cls: type[R], **given: Any) -> R:
+        """Return the defaults with what was given in their place; an unknown name is an error."""
+        for name in given:
+            choose("setting", name, [f.name for f in fields(cls)])  # type: ignore[arg-type]
+        return cls(**given)
 
 
 def parse(name: str, read: Read, value: Any) -> Any:

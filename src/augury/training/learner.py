@@ -63,6 +63,7 @@ class Learner(ABC):
     tell: Callable[[int, int], None] = staticmethod(untold)
     """Called by `conclude` with how much is done, and the total."""
     model: nn.Module  # the trained model: an `OrbitAverage`, or a plain network
+    cosines: Sequence[Cosine] = ()
     world: World = ALONE  # the processes that train it together, each on its part of every batch
 
     def join(self, world: World) -> None:
@@ -96,7 +97,7 @@ class Learner(ABC):
 
     def schedules(self) -> Sequence[Cosine]:
         """Return the schedules that the loop sets before every step."""
-        return ()
+        return self.cosines
 
     def modules(self) -> Mapping[str, nn.Module]:
         """Return every module whose state belongs in a checkpoint."""

@@ -92,7 +92,7 @@ def adapt(
     Adapted
         The record, and the adapted model.
     """
-    config = AdaptConfig.of(settings)
+    config = AdaptConfig.of(**settings)
     check_device(config.device)
     if run is not None:
         check_run(Path(run), overwrite=overwrite, resume=False)

@@ -60,7 +60,7 @@ class Pretrainer(Learner):
         self.descriptors = [tuple(descriptor) for descriptor in descriptors]
         parameters = [*extractor.parameters(), *heads.parameters()]
         self.weights = torch.optim.Adam(parameters, lr=config.rate, weight_decay=config.weight_decay)
-        self.cosine = Cosine(self.weights, config.rate_end)
+        self.cosines = [Cosine(self.weights, config.rate_end)]
 
     def join(self, world: World) -> None:
         self.world = world
@@ -102,9 +102,6 @@ class Pretrainer(Learner):
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         return {"weights": self.weights}
-
-    def schedules(self) -> Sequence[Cosine]:
-        return [self.cosine]
 
     def modules(self) -> Mapping[str, nn.Module]:
         return {"model": self.model, "heads": self.heads}
