@@ -33,7 +33,7 @@ def adapted_page(found: Adapted) -> dict[str, Any]:
     measure = "log evidence" if record.criterion == "evidence" else "minus the training loss"
     values = [(name, getattr(record, key)) for key, name in SHOWN.items()]
     facts = [(name, _text(value)) for name, value in values if value not in (None, "")]
-    facts += [(key, _text(value)) for key, value in found.command.items() if key != "command"]
+    facts += [(key, _text(value)) for key, value in found.machine.items()]
     bars = [Bar(n, v, f"{v:.2f}") for n, v in record.descriptor.items()]
     return {
         "title": found.name,

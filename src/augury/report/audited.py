@@ -58,7 +58,7 @@ def audited_page(found: Audited) -> dict[str, Any]:
         "class_bars": _classes(audit),
         "spectrum": _spectrum(audit),
         "command": found.command.get("command"),
-        "facts": [(k, str(v)) for k, v in found.command.items() if k != "command"],
+        "facts": [(k, str(v)) for k, v in found.machine.items()],
         "sheets": sheets.css,
     }
 

@@ -123,4 +123,4 @@ def facts(run: Run) -> list[tuple[str, str]]:
         ("one input", " × ".join(map(str, data.get("input_shape", [])))),
         ("fingerprint of the data", str(data.get("fingerprint", ""))),
     ]
-    return rows + [(key, _text(value)) for key, value in run.command.items() if key != "command"]
+    return rows + [(key, _text(value)) for key, value in run.machine.items()]

@@ -1,6 +1,6 @@
 """From folders to one HTML file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 from augury import __version__
 from augury.core.errors import InputError
 from augury.core.files import write_text
+from augury.report.adapted import adapted_page
+from augury.report.audited import audited_page
+from augury.report.compared import compared_page
+from augury.report.learned import learned_page
+from augury.report.pretrained import pretrained_page
 from augury.training.run_folder import REPORT, Adapted, Audited, Found, Pretrained, Run, read_run
 
 if TYPE_CHECKING:
@@ -17,6 +22,12 @@ COMPARISON = "comparison.html"  # the default place of the page of several runs
 GENERATOR = '<meta name="generator" content="augury'
 """What marks a page as ours: only such a file is ever overwritten."""
 TEMPLATES = Path(__file__).parent / "templates"
+PAGES: dict[type[Found], tuple[str, Callable[[Any], dict[str, Any]]]] = {
+    Run: ("learned.html", learned_page),
+    Audited: ("audited.html", audited_page),
+    Pretrained: ("pretrained.html", pretrained_page),
+    Adapted: ("adapted.html", adapted_page),
+}  # template of what a folder holds, and what is filled in
 
 
 def write_report(*runs: str | Path, out: str | Path | None = None) -> Path:
@@ -59,31 +70,9 @@ def check_out(file: Path) -> None:
 
 def render(found: Sequence[Found]) -> str:
     """Return the page of what was found: one thing in full, several side by side."""
-    if len(found) > 1:
-        from augury.report.compared import compared_page
-
-        return _fill("compared.html", compared_page(found))
-    (one,) = found
-    if isinstance(one, Run):
-        from augury.report.learned import learned_page
-
-        return _fill("learned.html", learned_page(one))
-    if isinstance(one, Audited):
-        from augury.report.audited import audited_page
-
-        return _fill("audited.html", audited_page(one))
-    if isinstance(one, Pretrained):
-        from augury.report.pretrained import pretrained_page
-
-        return _fill("pretrained.html", pretrained_page(one))
-    assert isinstance(one, Adapted)
-    from augury.report.adapted import adapted_page
-
-    return _fill("adapted.html", adapted_page(one))
-
-
-def _fill(template: str, values: dict[str, Any]) -> str:
-    return _environment().get_template(template).render(version=__version__, **values)
+    several = ("compared.html", lambda _: compared_page(found))
+    template, page = several if len(found) > 1 else PAGES[type(found[0])]
+    return _environment().get_template(template).render(version=__version__, **page(found[0]))
 
 
 @cache
