@@ -42,11 +42,14 @@ def augury(monkeypatch, capsys):
     return run
 
 
-@pytest.fixture
-def short_walks(monkeypatch):
-    """Scan every width at three places only: a profile takes most of the time of a run of two epochs."""
-    monkeypatch.setattr("augury.methods.widths.SINGLE", (2, 0))
-    monkeypatch.setattr("augury.methods.widths.SEVERAL", (2, 0))
+@pytest.fixture(scope="module")
+def short_runs():
+    """Climb the evidence twice in a run, and scan every width at three places: both take most of a run's time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("augury.config.learn.CLIMBS", 2)
+        patch.setattr("augury.methods.widths.SINGLE", (2, 0))
+        patch.setattr("augury.methods.widths.SEVERAL", (2, 0))
+        yield
 
 
 @pytest.fixture

@@ -87,6 +87,7 @@ def test_trivial_augment_mirrors_and_crops_first():
     )
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_the_exported_policy_takes_the_run_of_the_evidence():
     lila, exported = run(one("lila")), run(one("augmented/exported"))
     widths = {name: w.value for name, w in exported.invariance.widths.items()}

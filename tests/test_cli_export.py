@@ -13,7 +13,7 @@ QUICK += ["--set", "samples_eval=2", "--set", "evidence_below=9"]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, short_runs):
     """A folder with data and one run."""
     place = tmp_path_factory.mktemp("work")
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import augury.methods.learn as learning
 from augury.training.progress import Progress
 from data_doubles import image_folder
 
-pytestmark = pytest.mark.usefixtures("short_walks")
+pytestmark = pytest.mark.usefixtures("short_runs")
 QUICK = ["--epochs", "2", "--samples", "2", "--batch", "8", "--set", "samples_eval=2", "--model", "mlp5"]
 NAMES = ["translate_x", "translate_y", "rotation", "scale_x", "scale_y", "shear"]
 

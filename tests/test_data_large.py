@@ -295,6 +295,7 @@ def tiny():
     ("method", "model", "settings"),
     [("lila", tiny, QUICK), ("augerino", tiny, QUICK), ("plain", lambda: "mlp", {"epochs": 2, "batch": 16})],
 )
+@pytest.mark.usefixtures("short_runs")
 def test_learned_bit_for_bit_as_in_memory(tmp_path, on_disk, method, model, settings):
     folder = folder_of(tmp_path / "pets", (12, 12))
     found = {}

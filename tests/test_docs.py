@@ -23,7 +23,7 @@ def fill(monkeypatch):
     return importlib.import_module("fill")
 
 
-@pytest.mark.usefixtures("short_walks")
+@pytest.mark.usefixtures("short_runs")
 @pytest.mark.parametrize("page", PROGRAMS, ids=name)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -22,6 +22,7 @@ def test_every_example_is_run_here():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAYS)
 
 
+@pytest.mark.usefixtures("short_runs")
 @pytest.mark.parametrize("name", SAYS)
 def test_example(name, monkeypatch, capsys):
     if name == "lightning_trainer":

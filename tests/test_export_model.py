@@ -100,7 +100,7 @@ def test_a_transformation_of_ones_own_is_followed_where_torch_can(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, short_runs):
     x = torch.rand(40, 1, 12, 12, generator=generator(0))
     y = torch.arange(40) % 2
     data = Dataset(x[:24], y[:24], x[24:], y[24:], class_names=("cat", "dog"), source="photos")

@@ -25,7 +25,7 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, short_runs):
     folder = tmp_path_factory.mktemp("runs") / "a"
     quick = {"epochs": 2, "batch": 12, "samples": 2, "samples_eval": 3, "evidence_below": 9.0}
     learned = augury.learn(coordinates(24), generators=("rotation", "scale"), run=folder, **quick)

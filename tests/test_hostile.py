@@ -33,7 +33,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_called_invariant_that_is_not(case, short_walks):
+def test_nothing_is_called_invariant_that_is_not(case, short_runs):
     settings = {
         "epochs": 2,
         "batch": 20,

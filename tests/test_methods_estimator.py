@@ -18,7 +18,7 @@ import augury
 from augury.core.rng import generator
 from refusal import refused
 
-pytestmark = pytest.mark.usefixtures("short_walks")
+pytestmark = pytest.mark.usefixtures("short_runs")
 
 QUICK = {"model": "toy_mlp", "epochs": 2, "samples": 2, "samples_eval": 2, "batch": 20}
 
@@ -108,11 +108,13 @@ def test_the_words_of_scikit_learn_are_understood_and_it_need_not_be_installed()
     code = """
 import sys
 sys.modules["sklearn"] = sys.modules["sklearn.base"] = None
-import augury, numpy as np
+import augury, augury.methods.widths, numpy as np
+augury.methods.widths.SINGLE = (2, 0)
+short = {"epochs": 1, "samples": 2, "settings": {"evidence_every": 1}}
 X = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
-made = augury.InvariantClassifier("toy_mlp", epochs=1, samples=2).fit(X, np.arange(20) % 2)
+made = augury.InvariantClassifier("toy_mlp", **short).fit(X, np.arange(20) % 2)
 assert 0 <= made.score(X, made.predict(X)) <= 1
-assert augury.InvariantRegressor("toy_mlp", epochs=1, samples=2).fit(X, X[:, 0]).predict(X).shape == (20,)
+assert augury.InvariantRegressor("toy_mlp", **short).fit(X, X[:, 0]).predict(X).shape == (20,)
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 

@@ -15,7 +15,7 @@ from augury.methods.prepare import prepare
 from refusal import refused
 from test_own_models import QUICK, SIDE, Output, ViT, data, small_net, trunk_and_head
 
-pytestmark = pytest.mark.usefixtures("short_walks")
+pytestmark = pytest.mark.usefixtures("short_runs")
 
 
 def after(*layers, width=SIDE * SIDE):

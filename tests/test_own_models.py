@@ -25,7 +25,7 @@ from augury.models.batchnorm import frozen_norms
 from augury.training.batches import Batches
 from refusal import refused
 
-pytestmark = pytest.mark.usefixtures("short_walks")
+pytestmark = pytest.mark.usefixtures("short_runs")
 
 SIDE = 8
 QUICK = {

@@ -74,7 +74,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("paper", "item"), [(paper, item) for paper, items in SHOWS.items() for item in items]
 )
-def test_an_item_runs_and_writes_ours_beside_the_papers(paper, item, folder, capsys, short_walks):
+def test_an_item_runs_and_writes_ours_beside_the_papers(paper, item, folder, capsys, short_runs):
     figures = item.startswith("figure") or bool({item, f"{paper} {item}"} & DRAWN)
     found = doubles.quick(capsys, folder, paper, item, SHOWS[paper][item], figures)
     assert found["ran"] <= CELLS[paper]

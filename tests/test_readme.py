@@ -25,7 +25,7 @@ def readers_data(tmp_path, monkeypatch):
     np.savez(tmp_path / "data.npz", x=rng.random((20, 1, 16, 16), dtype=np.float32), y=np.arange(20) % 2)
 
 
-@pytest.mark.usefixtures("short_walks")
+@pytest.mark.usefixtures("short_runs")
 def test_the_readme_runs_from_top_to_bottom(readers_data, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["augury"])
     small_budgets(monkeypatch)

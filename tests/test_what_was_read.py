@@ -45,7 +45,7 @@ def test_learn_says_what_was_read(augury, folder, more):
     assert LINE not in augury("learn", folder, *QUICK, *more, "--quiet")[2]
 
 
-def test_doctor_says_what_was_read(augury, folder, short_walks):
+def test_doctor_says_what_was_read(augury, folder, short_runs):
     _, _, err = augury("doctor", folder, "--epochs", 1, "--model", "mlp")
     assert f"Read folder {folder}: 16 + 4 {LINE}" in err
 
