@@ -32,8 +32,10 @@ SMALL = {
 }
 
 
+@pytest.mark.usefixtures("short_runs")
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_called_invariant_that_is_not(case, short_runs):
+def test_nothing_is_called_invariant_that_is_not(case, monkeypatch):
+    monkeypatch.setattr("augury.config.learn.CLIMBS", 6)  # far enough to go wrong
     settings = {
         "epochs": 2,
         "batch": 20,
