@@ -48,7 +48,8 @@ def rows(folder: Path = DOCS) -> list[Row]:
 
 def text(judged: Sequence[Row]) -> str:
     """Return the table, and below it the comparisons that do not hold, each with its reason."""
-    lines, failed = list[str](), list[str]()
+    lines: list[list[str]] = []
+    failed: list[str] = []
     once: dict[tuple[str, str, str], bool] = {}
     for row in judged:
         letter, link = LETTERS[row.paper], f"[{row.item}]({row.paper}_{row.item}.md)"
