@@ -44,7 +44,7 @@ from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
 VIEWS, FEWEST = 32, 12  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED = 30  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
+CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
 SHALLOW, DEEP, KERNEL = 1000, 250, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
@@ -159,7 +159,8 @@ class LaplaceRefit(Refit):
     def knot(self) -> Knot:
         """Return the Laplace evidence with the exact GGN."""
         laplace, S, likelihood = self.evidence.laplace, self.views, self.evidence.likelihood
-        sample = (self.x[:CURVED], self.y[:CURVED])
+        n = len(self.x) if self.shallow else CURVED
+        sample = (self.x[:n], self.y[:n])
         output, laplace.output = laplace.output, "ggn"
         try:
             with evaluating(self.model.net, self.evidence.settings.batchnorm):
@@ -363,10 +364,10 @@ def ridge(
     """Return argmin |y - phi W^T|^2 + sum_j pull_j |W_j|^2, in the smaller of the dimensions N and F."""
     N, F = phi.shape
     if F <= N:
-        return torch.cholesky_solve(phi.mT @ y, torch.linalg.cholesky(phi.mT @ phi + torch.diag(pull))).mT
+        return torch.cholesky_solve(phi.mT @ y, cholesky((phi.mT @ phi + torch.diag(pull))[None])[0]).mT
     scaled = phi / pull
     K = scaled @ phi.mT + torch.eye(N).to(phi)
-    return (scaled.mT @ torch.cholesky_solve(y, torch.linalg.cholesky(K))).mT
+    return (scaled.mT @ torch.cholesky_solve(y, cholesky(K[None])[0])).mT
 
 
 def logistic(
