@@ -110,6 +110,7 @@ REFUSED = [
     ("one number for each input", lambda: (arrays(), Y), r"got \[60\]. .* x\[:, None\]"),
     ("inputs without any number", lambda: (arrays(8, 0), Y), r"must hold numbers; got shape \[60, 8, 0\]"),
     ("targets that are all equal", lambda: (arrays(7), np.full((60, 1), 7.5)), "all targets are 7.5"),
+    ("targets beyond float32", lambda: (arrays(7), 1e200 * Y[:, None]), "targets must be finite"),
     ("targets too close for float32", lambda: (arrays(7), 1.7e9 + Y[:, None]), "Subtract a constant"),
 ]  # fmt: skip
 

@@ -180,7 +180,8 @@ def encode(
 def check_spread(y: np.ndarray, kept: np.ndarray) -> None:
     """Raise if targets are all equal, or differ by less than their type holds."""
     exact = np.asarray(y, np.float64).reshape(kept.shape)
-    spread = exact.std(0)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: infinite, and refused as such
+        spread = exact.std(0)
     if not spread.any():
         raise InputError(
             f"targets must differ; all targets are {exact.flat[0]:g}, so there is nothing to learn."
