@@ -43,8 +43,8 @@ def test_claims_are_judged_by_the_means_over_seeds_and_what_fails_is_named():
     assert claim.check([results[1], *rivals]) == {"rotated": False} and claim.check(results) == {}
     held = {claim: {"a": False, "b": True}, Claim("other", lambda _: {}): {"c": True}}
     shown = text([
-        Row("lila", "table1", 3, 1, held, [Pair("x", 1.0, 2.0)]),
-        Row("lila", "table2", 0, 0, {}, []),
+        Row("lila", "table1", results, 3, held, [Pair("x", 1.0, 2.0)]),
+        Row("lila", "table2", [], 5, {}, []),
     ])
     assert "1 of 2 items have results" in shown and "2 of 3 comparisons" in shown and "(67 %;" in shown
     assert (
