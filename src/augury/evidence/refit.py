@@ -45,7 +45,7 @@ from augury.models.orbit import OrbitAverage
 
 VIEWS, FEWEST = 32, 12  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
 CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
-SHALLOW, DEEP, KERNEL = 1000, 250, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+SHALLOW, DEEP, KERNEL = 1000, 400, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
 LEAST = 0.25  # share of the sum of squares that is left without the noise of the views, at least
