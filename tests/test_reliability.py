@@ -218,8 +218,8 @@ def test_a_longer_run_holds_no_more_tensors():
 
     settings = {"epochs": 20, "batch": 12, "samples": 2, "samples_eval": 2, "evidence_below": 9.0}
     learning.learn(DATA, "toy_mlp", callbacks=Count(), **settings)
-    # an optimiser's moments, the best epoch and the findings come once
-    assert len(held) == 20 and len(set(held)) <= 5, held
+    # an optimiser's moments and the best epoch come once; in the second half only the last scores do
+    assert len(held) == 20 and len(set(held[:10])) <= 4 and len(set(held[11:])) <= 2, held
 
 
 def test_a_second_process_in_the_same_folder_is_refused(augury, npz):
