@@ -66,9 +66,7 @@ def run(given: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--extractor", help="folder or file of an extractor for [3, 28, 28]")
     parser.add_argument("--epochs", type=int, help="epochs of LILA (default: its own)")
     parser.add_argument("--repeats", type=int, default=3, help="adaptations; the shortest is reported")

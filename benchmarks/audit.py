@@ -25,10 +25,7 @@ from augury.models.networks import build
 N, BATCH = 10_000, 512
 LIMITS = {"whole": 3.0, "memory_growth": 1.2}
 """At most so many units; peak memory of four times the images at most so many times that of one."""
-PARTS = {
-    "views": {"floor_images": 2, "corruptions": False, "jacobian_images": 0},
-    "whole": {},
-}
+PARTS = {"views": {"floor_images": 2, "corruptions": False, "jacobian_images": 0}, "whole": {}}
 
 
 def images(n: int) -> torch.Tensor:
@@ -66,9 +63,7 @@ def memory(n: int) -> dict[str, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--repeats", type=int, default=5)

@@ -74,9 +74,7 @@ def best_evidence(phi: Tensor, y: Tensor) -> float:
     lam, U = torch.linalg.eigh(phi @ phi.mT)
     z, N = (U.mT @ y).square().sum(1), len(y)
 
-    def at(
-        log_ratio: Tensor,
-    ) -> Tensor:  # ratio = sigma^2 delta; the scale 1 / delta that is left has a closed form
+    def at(log_ratio: Tensor) -> Tensor:  # ratio = sigma^2 delta; the scale 1 / delta that is left has a closed form
         v = lam.clamp(min=0) + log_ratio[:, None].exp()
         return -(v.log().sum(1) + N * ((z / v).mean(1) * 2 * math.pi).log() + N) / 2
 
@@ -145,17 +143,10 @@ def planted_run(method: str, variant: str, model: str, seed: int) -> dict[str, A
     widths = {n: [w.value, w.low, w.high, w.verdict] for n, w in found.widths.items()}
     planted = {n: w for n, w in found.widths.items() if w.planted is not None and abs(w.planted) > 0}
     inside = [
-        n
-        for n, w in planted.items()
-        if (w.low or 0) <= (w.planted or 0) <= (math.inf if w.high is None else w.high)
+        n for n, w in planted.items() if (w.low or 0) <= (w.planted or 0) <= (math.inf if w.high is None else w.high)
     ]
     facts = {"accuracy": found.test_accuracy, "notes": list(found.notes), "run_seconds": found.seconds}
-    return {
-        "planted": {n: w.planted for n, w in planted.items()},
-        "inside": inside,
-        "widths": widths,
-        **facts,
-    }
+    return {"planted": {n: w.planted for n, w in planted.items()}, "inside": inside, "widths": widths, **facts}
 
 
 def span(text: str) -> range:
@@ -177,9 +168,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["exact", "invariant_weights", "lila"])
     parser.add_argument("--widths", nargs="*", type=float, default=[20, 60, 120])
     parser.add_argument("--nulls", nargs="*", default=list(NULLS), choices=list(NULLS))
-    parser.add_argument(
-        "--planted", nargs="*", default=[], choices=PLANTED, help="digits with planted widths"
-    )
+    parser.add_argument("--planted", nargs="*", default=[], choices=PLANTED, help="digits with planted widths")
     parser.add_argument("--models", nargs="+", default=["cnn", "mlp"])
     parser.add_argument("--seeds", type=span, default=range(100, 140))
     parser.add_argument("--null-seeds", type=span, default=range(100, 120))
@@ -193,12 +182,7 @@ def main() -> None:
         found = []
         for seed in runs:
             started = time.perf_counter()
-            found.append({
-                **label,
-                "seed": seed,
-                **one(seed),
-                "seconds": round(time.perf_counter() - started, 2),
-            })
+            found.append({**label, "seed": seed, **one(seed), "seconds": round(time.perf_counter() - started, 2)})
             given.out.write_text(json.dumps([*rows, *found], indent=1) + "\n")
         rows.extend(found)
         print(

@@ -49,9 +49,7 @@ def run(model: str, epochs: int, seed: int) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="mlp")
     parser.add_argument("--epochs", type=int, default=75)
     parser.add_argument("--seeds", type=int, default=1)
@@ -61,15 +59,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     rows = [run(given.model, given.epochs, seed) for seed in range(given.seeds)]
     table = Table(title="LILA end to end")
-    shown = (
-        "model",
-        "seed",
-        "training_seconds",
-        "seconds_to_150_degrees",
-        "rotation",
-        "test_accuracy",
-        "cost_ratio",
-    )
+    shown = ("model", "seed", "training_seconds", "seconds_to_150_degrees", "rotation", "test_accuracy", "cost_ratio")
     for name in shown:
         table.add_column(name.replace("_", " "), justify="right")
     for row in rows:

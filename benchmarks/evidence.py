@@ -157,9 +157,7 @@ def growth(a: argparse.Namespace) -> list[dict]:
             rows.append(about | {"N": N, "C": C, "seconds": took, "ms_per_image": 1000 * took / N})
         slope, fixed = np.polyfit([N for N, _ in sizes[:4]], [found[size] for size in sizes[:4]], 1)
         off = max(abs(found[N, C] - fixed - slope * N) / found[N, C] for N, C in sizes[:4])
-        rows.append(
-            about | {"N": "line", "seconds": float(fixed), "ms_per_image": 1000 * float(slope), "off": off}
-        )
+        rows.append(about | {"N": "line", "seconds": float(fixed), "ms_per_image": 1000 * float(slope), "off": off})
     return rows
 
 
@@ -167,9 +165,7 @@ def ours_at_one_view(p: Problem, output: str) -> Callable[[], None]:
     def run() -> None:
         laplace = Laplace(p.model, Categorical(), output=output)
         delta = torch.ones(1, requires_grad=True)
-        laplace.log_evidence(
-            laplace.fit(p.batches(len(p.x)), seeds=lambda k: k, gradients=False), delta
-        ).backward()
+        laplace.log_evidence(laplace.fit(p.batches(len(p.x)), seeds=lambda k: k, gradients=False), delta).backward()
 
     return run
 
@@ -224,16 +220,12 @@ def show(report: dict[str, dict], title: str) -> None:
         table = Table(*names, title=f"{part}: {title}")
         for row in rows:
             cells = [row.get(name) for name in names]
-            table.add_row(*[
-                "" if v is None else f"{v:.3f}" if isinstance(v, float) else str(v) for v in cells
-            ])
+            table.add_row(*["" if v is None else f"{v:.3f}" if isinstance(v, float) else str(v) for v in cells])
         console.print(table)
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"what to measure: {', '.join(PARTS)}; default: all")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--images", type=int, default=1000)

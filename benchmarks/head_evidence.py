@@ -114,9 +114,7 @@ def run(given: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("extractor", type=Path)
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--task", default="rotation", choices=("rotation", "digit"))

@@ -40,9 +40,7 @@ def permuted(data: Dataset, seed: int) -> Dataset:
 
 def duplicated(data: Dataset, copies: int = 10) -> Dataset:
     few = len(data.x_train) // copies
-    return replace(
-        data, x_train=data.x_train[:few].repeat(copies, 1, 1, 1), y_train=data.y_train[:few].repeat(copies)
-    )
+    return replace(data, x_train=data.x_train[:few].repeat(copies, 1, 1, 1), y_train=data.y_train[:few].repeat(copies))
 
 
 def two_per_class(data: Dataset) -> Dataset:
@@ -74,9 +72,7 @@ def classes(n: int, side: int, seed: int) -> Dataset:
 
 CASES: dict[str, Callable[[int], Dataset]] = {
     "permuted labels": lambda seed: permuted(digits(seed), seed),
-    "constant images": lambda seed: (lambda d: replace(d, x_train=torch.full_like(d.x_train, 0.5)))(
-        digits(seed)
-    ),
+    "constant images": lambda seed: (lambda d: replace(d, x_train=torch.full_like(d.x_train, 0.5)))(digits(seed)),
     "duplicated images": lambda seed: permuted(duplicated(digits(seed)), seed),
     "two images per class": lambda seed: two_per_class(digits(seed)),
     "300 classes": lambda seed: classes(300, 12, seed),
@@ -115,9 +111,7 @@ def one(case: str, model: str, seed: int, **settings: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
     parser.add_argument("--models", nargs="*", default=["mlp", "cnn"])
     parser.add_argument("--seeds", default="0-2")

@@ -65,9 +65,7 @@ def measured(encoder: str, size: int, batch: int, repeats: int) -> dict[str, obj
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="write docs/results/hyper.json")
@@ -79,9 +77,7 @@ def main() -> None:
         ms = row["milliseconds"]
         share = f"{100 * row['generate_share']:.1f} %"
         times = [f"{ms[name]} ms" for name in ("plain", "materialised")]
-        table.add_row(
-            row["encoder"], str(row["size"]), f"{ms['step']} ms", f"{ms['generate']} ms", share, *times
-        )
+        table.add_row(row["encoder"], str(row["size"]), f"{ms['step']} ms", f"{ms['generate']} ms", share, *times)
     Console().print(table)
     if given.write:
         RESULT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")

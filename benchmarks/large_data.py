@@ -48,18 +48,7 @@ def repeated(folder: Path, images: int) -> None:
 def learn(folder: Path, scratch: Path, case: str) -> dict[str, float]:
     """Learn for one epoch in a process of its own."""
     cache = scratch / ("empty" if case == "memory" else "cache")
-    words = [
-        "learn",
-        str(folder),
-        "--epochs",
-        "1",
-        "-g",
-        "rotation",
-        "--no-baseline",
-        "-q",
-        "--json",
-        "--overwrite",
-    ]
+    words = ["learn", str(folder), "--epochs", "1", "-g", "rotation", "--no-baseline", "-q", "--json", "--overwrite"]
     words += ["--run", str(scratch / f"run_{case}"), "--set", "samples_eval=2", "--set", "evidence_every=1"]
     limit = {"AUGURY_IN_MEMORY": "1000000"} if case == "memory" else {}
     process = subprocess.Popen(
@@ -74,9 +63,7 @@ def learn(folder: Path, scratch: Path, case: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=200_000)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
     parser.add_argument("--scratch", type=Path, help="folder for images and cache; default: a temporary one")

@@ -31,9 +31,7 @@ MAIN = "from augury.cli.main import main; main()"
 def peak(words: list[str]) -> tuple[int, str]:
     """Run a command in a process of its own; return its peak of memory in bytes, and what it printed."""
     with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-c", MAIN, *words], stdout=out, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([sys.executable, "-c", MAIN, *words], stdout=out, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
@@ -44,26 +42,10 @@ def peak(words: list[str]) -> tuple[int, str]:
 
 
 def compared(words: list[str], run: Path) -> dict[str, Any]:
-    short = [
-        "learn",
-        *words,
-        "--set",
-        "epochs=2",
-        "--set",
-        "evidence_below=9",
-        "--json",
-        "-q",
-        "--run",
-        str(run),
-    ]
+    short = ["learn", *words, "--set", "epochs=2", "--set", "evidence_below=9", "--json", "-q", "--run", str(run)]
     foreseen = max(r["memory"] for r in json.loads(peak([*short, "--dry-run"])[1])["runs"])
     real, _ = peak(short)
-    return {
-        "command": " ".join(words),
-        "dry_run_mb": foreseen >> 20,
-        "real_mb": real >> 20,
-        "ratio": foreseen / real,
-    }
+    return {"command": " ".join(words), "dry_run_mb": foreseen >> 20, "real_mb": real >> 20, "ratio": foreseen / real}
 
 
 class Resident(Progress):
@@ -93,9 +75,7 @@ def growth(epochs: int, run: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--out", type=Path, default=RESULT)
     given = parser.parse_args()

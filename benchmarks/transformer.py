@@ -48,14 +48,10 @@ class ViT(nn.Module):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--freeze", default="", help="parameters to freeze, for Laplace's evidence")
     parser.add_argument("--upright", action="store_true", help="digits as they are")
-    parser.add_argument(
-        "--at-once", action="store_true", help="widths climb before the network knows anything"
-    )
+    parser.add_argument("--at-once", action="store_true", help="widths climb before the network knows anything")
     parser.add_argument("--steps", type=int, default=2400)
     given = parser.parse_args()
     torch.manual_seed(0)

@@ -69,9 +69,7 @@ def show(results: dict, arguments: argparse.Namespace) -> None:
 
     a = arguments
     title = f"{a.images} images, S = {a.samples}, threads: {a.threads}, best of {a.repeats}"
-    table = Table(
-        "images", "task", "ours, s", "plain, s", "ours, warps/s", "plain, warps/s", "faster by", title=title
-    )
+    table = Table("images", "task", "ours, s", "plain, s", "ours, warps/s", "plain, warps/s", "faster by", title=title)
     warps = a.images * a.samples
     for case, tasks in results.items():
         for task, t in tasks.items():
@@ -83,9 +81,7 @@ def show(results: dict, arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=500)
     parser.add_argument("--samples", type=int, default=20, help="views per image (S)")
     parser.add_argument("--repeats", type=int, default=9)
@@ -95,16 +91,13 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     results = {
-        case: measure(shape, arguments.images, arguments.samples, arguments.repeats)
-        for case, shape in CASES.items()
+        case: measure(shape, arguments.images, arguments.samples, arguments.repeats) for case, shape in CASES.items()
     }
     if arguments.json:
         print(json.dumps({"settings": vars(arguments), "seconds": results}, indent=2))
     else:
         show(results, arguments)
-    slower = [
-        f"{c}, {task}" for c, tasks in results.items() for task, t in tasks.items() if t["ours"] > t["plain"]
-    ]
+    slower = [f"{c}, {task}" for c, tasks in results.items() for task, t in tasks.items() if t["ours"] > t["plain"]]
     if arguments.check and slower:
         raise SystemExit(f"slower than plain torch: {'; '.join(slower)}")
 

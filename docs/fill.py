@@ -93,9 +93,7 @@ def differences() -> str:
     from augury.config.learn import METHOD_DEFAULTS
 
     rows = [
-        [f"`{name}`", ", ".join(f"`{k}={v!r}`" for k, v in own.items())]
-        for name, own in METHOD_DEFAULTS.items()
-        if own
+        [f"`{name}`", ", ".join(f"`{k}={v!r}`" for k, v in own.items())] for name, own in METHOD_DEFAULTS.items() if own
     ]
     return table(["method", "its own defaults"], rows)
 
@@ -104,9 +102,7 @@ def methods() -> str:
     """Return every method."""
     from augury.methods.registry import METHODS
 
-    return table(
-        ["method", "what chooses the widths"], [[f"`{n}`", row.summary] for n, row in METHODS.items()]
-    )
+    return table(["method", "what chooses the widths"], [[f"`{n}`", row.summary] for n, row in METHODS.items()])
 
 
 def networks() -> str:
@@ -124,8 +120,7 @@ def words() -> str:
     return "\n\n".join(
         f"**{kind}**\n\n"
         + table(
-            ["word", "what it means", "unit"],
-            [[f"`{name}`", word.what, word.symbol] for name, word in known.items()],
+            ["word", "what it means", "unit"], [[f"`{name}`", word.what, word.symbol] for name, word in known.items()]
         )
         for kind, known in WORDS.items()
     )

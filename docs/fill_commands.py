@@ -22,11 +22,7 @@ def commands() -> str:
 def _command(name: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and "--help" not in p.opts]
-    usage = " ".join([
-        f"augury {name}",
-        *(_metavar(p) for p in arguments),
-        *(["[OPTIONS]"] if options else []),
-    ])
+    usage = " ".join([f"augury {name}", *(_metavar(p) for p in arguments), *(["[OPTIONS]"] if options else [])])
     parts = [f"## {name}", f"```text\n{usage}\n```", _help(command.help or "")]
     parts += [f"`{_metavar(p)}`\n: {p.help or ''}" for p in arguments]
     for panel in dict.fromkeys(p.rich_help_panel for p in options):

@@ -45,10 +45,7 @@ def page() -> str:
     parts = [HEAD]
     for name, title in MODULES.items():
         if (ROOT / "tests" / f"{name}.py").is_file():
-            parts += [
-                f"## {title}\n",
-                table(["input", "", "what is read, or said"], rows(import_module(name))) + "\n",
-            ]
+            parts += [f"## {title}\n", table(["input", "", "what is read, or said"], rows(import_module(name))) + "\n"]
     return "\n".join(parts)
 
 
@@ -84,9 +81,7 @@ def _said(tests: ModuleType, reader: str, make: Callable[..., Any], options: dic
 
 
 def _cell(text: str) -> str:
-    return re.sub(
-        r"(?<=\d\.\d\d)\d+", "", text.replace("\n", " ").replace("<", "&lt;")
-    )  # two digits are enough
+    return re.sub(r"(?<=\d\.\d\d)\d+", "", text.replace("\n", " ").replace("<", "&lt;"))  # two digits are enough
 
 
 if __name__ == "__main__":

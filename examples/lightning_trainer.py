@@ -35,9 +35,7 @@ class Digits(lightning.LightningModule):
         self.log("test_accuracy", (self.model(x).argmax(1) == y).float().mean())
 
     def configure_optimizers(self):
-        return torch.optim.Adam(
-            self.model.net.parameters(), lr=5e-3
-        )  # the weights; the callback moves the widths
+        return torch.optim.Adam(self.model.net.parameters(), lr=5e-3)  # the weights; the callback moves the widths
 
 
 train = DataLoader(TensorDataset(data.x_train, data.y_train), batch_size=100, shuffle=True)

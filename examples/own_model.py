@@ -32,9 +32,7 @@ try:
 except augury.AuguryError as error:
     print(f"With BatchNorm: {error}\n")
 
-learned = augury.learn(
-    data, model=augury.swap_batchnorm(net), generators=("rotation", "scale"), epochs=epochs
-)
+learned = augury.learn(data, model=augury.swap_batchnorm(net), generators=("rotation", "scale"), epochs=epochs)
 for name, width in learned.invariance.widths.items():
     print(f"{name}: up to {width.value:.2f} {width.unit} ({width.verdict})")
 print(f"test accuracy {100 * learned.invariance.test_accuracy:.1f} %")

@@ -38,9 +38,7 @@ for epoch in range(1, epochs + 1):
     schedule.step()
     found = evidence.step(batches(), rng)  # curvature, prior, widths
     turn = model.transform.describe()["rotation"]
-    print(
-        f"epoch {epoch}: loss {loss.item():.3f}, log evidence {found['log_evidence']:.0f}, rotation {turn:.0f} deg"
-    )
+    print(f"epoch {epoch}: loss {loss.item():.3f}, log evidence {found['log_evidence']:.0f}, rotation {turn:.0f} deg")
 
 model.eval()
 with torch.no_grad():

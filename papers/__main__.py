@@ -50,32 +50,20 @@ app = typer.Typer(
 )
 def _command(
     paper: Annotated[str, typer.Argument(help=f"One of {', '.join(PAPERS)}.")],
-    item: Annotated[
-        str, typer.Argument(help="A table or a figure of it; none for scoreboard and results.")
-    ] = "",
-    scale: Annotated[
-        str, typer.Option("--scale", help=f"{', '.join(SCALES)}: seconds, an hour, a GPU.")
-    ] = "small",
+    item: Annotated[str, typer.Argument(help="A table or a figure of it; none for scoreboard and results.")] = "",
+    scale: Annotated[str, typer.Option("--scale", help=f"{', '.join(SCALES)}: seconds, an hour, a GPU.")] = "small",
     seeds: Annotated[int, typer.Option("--seeds", help="How many seeds.")] = 3,
     first: Annotated[int, typer.Option("--first-seed", help="The first of them.")] = 0,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only", help=f"Run some cells only: method=lila; also {', '.join(FILTERS)}; repeatable."
-        ),
+        typer.Option("--only", help=f"Run some cells only: method=lila; also {', '.join(FILTERS)}; repeatable."),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Processes; each gets its share of the cores.")
-    ] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; each gets its share of the cores.")] = 1,
     executor: Annotated[
-        str,
-        typer.Option(
-            "--executor", help=f"{', '.join(EXECUTORS)}: this machine, or the cluster of RAY_ADDRESS."
-        ),
+        str, typer.Option("--executor", help=f"{', '.join(EXECUTORS)}: this machine, or the cluster of RAY_ADDRESS.")
     ] = "local",
     output: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder for results. Default: docs/results; runs/reproduce when quick."),
+        Path | None, typer.Option("--out", help="Folder for results. Default: docs/results; runs/reproduce when quick.")
     ] = None,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps, as torch names them.")] = "cpu",
     write_only: Annotated[
@@ -92,18 +80,12 @@ def _command(
     if paper == "results":
         _everything(seeds, jobs, output or DOCS, None if quiet else show)
         return
-    request = Request(
-        paper, item, scale, seeds, tuple(only or ()), jobs, output, device, first, write_only, executor
-    )
+    request = Request(paper, item, scale, seeds, tuple(only or ()), jobs, output, device, first, write_only, executor)
     with interruptible(CONTINUE):
         found = reproduce(request, None if quiet else show)
     if as_json:
         failed = [{"cell": failure.cell.key, "why": failure.message} for failure in found.failures]
-        paths = {
-            "table": str(found.table),
-            "results": str(found.lines),
-            "figures": [*map(str, found.figures)],
-        }
+        paths = {"table": str(found.table), "results": str(found.lines), "figures": [*map(str, found.figures)]}
         print_json({**paths, "cells": found.cells, "ran": found.ran, "failed": failed})
     else:
         out.print(Markdown(found.text))

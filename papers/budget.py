@@ -53,9 +53,7 @@ def _seconds(cell: Cell, done: Sequence[Result]) -> float:
         same = [r for r in done if all(getattr(r.cell, n) == getattr(cell, n) for n in names)]
         return [r.invariance.seconds for r in same]
 
-    return median(
-        like("data", "model", "method") or like("model", "algorithm") or like("algorithm") or [UNKNOWN]
-    )
+    return median(like("data", "model", "method") or like("model", "algorithm") or like("algorithm") or [UNKNOWN])
 
 
 def text(found: Sequence[Gap]) -> str:

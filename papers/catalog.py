@@ -84,8 +84,6 @@ def item(paper: str, name: str) -> Item:
     choose(f"item of paper '{paper}'", name, PAPERS[paper].items)
     for package in ("matplotlib", "scipy"):
         if find_spec(package) is None:
-            raise InputError(
-                f"{package} must be installed; it is not. In the checkout: pip install -e '.[papers]'"
-            )
+            raise InputError(f"{package} must be installed; it is not. In the checkout: pip install -e '.[papers]'")
     found: Item = import_module(f"papers.{paper}.{name}").ITEM
     return found

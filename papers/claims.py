@@ -30,23 +30,15 @@ class Pair:
     theirs: float
 
 
-def means(
-    results: Sequence[Result], by: Callable[[Cell], Any], measure: Measure = accuracies
-) -> dict[Any, float]:
+def means(results: Sequence[Result], by: Callable[[Cell], Any], measure: Measure = accuracies) -> dict[Any, float]:
     """Return the mean over seeds of each group that has results."""
     found = {key: mean_of(measure(group)) for key, group in grouped(results, by).items()}
     return {key: value for key, value in found.items() if value is not None}
 
 
-def pairs(
-    measure: str, ours: Mapping[Any, float], theirs: Mapping[Any, Any], factor: float = 1
-) -> list[Pair]:
+def pairs(measure: str, ours: Mapping[Any, float], theirs: Mapping[Any, Any], factor: float = 1) -> list[Pair]:
     """Return the numbers that both have."""
-    return [
-        Pair(measure, factor * value, theirs[key])
-        for key, value in ours.items()
-        if theirs.get(key) is not None
-    ]
+    return [Pair(measure, factor * value, theirs[key]) for key, value in ours.items() if theirs.get(key) is not None]
 
 
 def section(claims: Sequence[Claim], results: Sequence[Result]) -> str:

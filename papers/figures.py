@@ -59,9 +59,7 @@ def legend(figure: Figure) -> None:
 
 
 def fields(
-    found: Mapping[str, tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]],
-    extent: float,
-    columns: int = 3,
+    found: Mapping[str, tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]], extent: float, columns: int = 3
 ) -> Figure:
     """Draw probabilities on a square, row by row from below, with labelled points (x, y, class); by title."""
     figure, axes = panels(len(found), columns, (2.6, 2.7))
@@ -93,9 +91,7 @@ def mosaic(rows: Sequence[tuple[str, Sequence[Any]]], columns: Sequence[str], ti
     lines = [side_by_side([np.asarray(picture) for picture in pictures]) for _, pictures in rows]
     canvas = side_by_side([line.swapaxes(0, 1) for line in lines]).swapaxes(0, 1)
     height, width = np.asarray(rows[0][1][0]).shape[:2]
-    figure = Figure(
-        figsize=(1.2 + 0.62 * len(columns), 0.7 + 0.62 * len(rows) * height / width), layout="constrained"
-    )
+    figure = Figure(figsize=(1.2 + 0.62 * len(columns), 0.7 + 0.62 * len(rows) * height / width), layout="constrained")
     ax = figure.subplots()
     ax.imshow(canvas, interpolation="none", extent=(0, canvas.shape[1], canvas.shape[0], 0))
     ax.set_title(title)

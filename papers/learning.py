@@ -55,9 +55,7 @@ def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
 
 def result_of(cell: Cell, data: "Dataset", learned: "Learned", **extra: Any) -> Result:
     kept = curves(learned.metrics)
-    return Result(
-        cell.key, cell, learned.invariance, learned.epoch, len(data.x_train), kept, machine(), extra
-    )
+    return Result(cell.key, cell, learned.invariance, learned.epoch, len(data.x_train), kept, machine(), extra)
 
 
 def data_of(cell: Cell) -> "Dataset":
@@ -88,13 +86,9 @@ def digits(scale: str) -> str:
 
 def curves(metrics: Sequence[dict[str, Any]]) -> dict[str, list[float | None]]:
     """Turn lines of metrics into columns of six significant digits: loss, log evidence, each width."""
-    rows = [
-        {"loss": row["loss"], "log_evidence": row.get("log_evidence"), **row["widths"]} for row in metrics
-    ]
+    rows = [{"loss": row["loss"], "log_evidence": row.get("log_evidence"), **row["widths"]} for row in metrics]
     names = rows[0] if rows else {}
-    return {
-        name: [None if row[name] is None else float(f"{row[name]:.6g}") for row in rows] for name in names
-    }
+    return {name: [None if row[name] is None else float(f"{row[name]:.6g}") for row in rows] for name in names}
 
 
 def machine() -> dict[str, Any]:

@@ -38,9 +38,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
 
 
-def grouped(
-    results: Sequence[Result], by: Callable[[Cell], tuple[str, ...]]
-) -> dict[tuple[str, ...], list[Result]]:
+def grouped(results: Sequence[Result], by: Callable[[Cell], tuple[str, ...]]) -> dict[tuple[str, ...], list[Result]]:
     """Gather the results that differ in their seed only."""
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in results:

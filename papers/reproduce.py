@@ -79,9 +79,7 @@ class Reproduced:
 def reproduce(request: Request, watch: Watch | None = None) -> Reproduced:
     """Run what is missing and write the table."""
     entry, done = request.entry, finished(request, request.scale)
-    cells = narrowed(
-        entry.grid(request.scale, range(request.first, request.first + request.seeds)), request.only
-    )
+    cells = narrowed(entry.grid(request.scale, range(request.first, request.first + request.seeds)), request.only)
     missing = [] if request.write_only else [cell for cell in cells if cell.key not in done]
     results, failures = run_grid(
         missing,

@@ -61,12 +61,7 @@ for seed in range(8):
     assert min(abs(angle - turned), 360 - abs(angle - turned)) < 0.1, "the angle is that of a neighbour"
     assert 0.7 < scale < 1.4
     (x0, y0, x1, y1) = out["bboxes"][0][:4]
-    assert (
-        x0 - 0.6 <= xs.min()
-        and xs.max() + 1 <= x1 + 0.6
-        and y0 - 0.6 <= ys.min()
-        and ys.max() + 1 <= y1 + 0.6
-    )
+    assert x0 - 0.6 <= xs.min() and xs.max() + 1 <= x1 + 0.6 and y0 - 0.6 <= ys.min() and ys.max() + 1 <= y1 + 0.6
     assert (x1 - x0) * (y1 - y0) < 3.5 * (mask > 0).sum(), "the box is not much larger than it must be"
 print("masks, boxes and keypoints ok")
 
@@ -76,9 +71,7 @@ for step in (code.LearnedAffine({"rotation": 0.3}), code.LearnedColors({"hue": 0
     assert type(again) is type(step) and again.eta == step.eta and again.p == step.p == 1.0
 whole = json.loads(json.dumps(A.to_dict(code.policy)))
 again = A.from_dict(whole)
-assert [getattr(t, "eta", None) for t in again.transforms] == [
-    getattr(t, "eta", None) for t in code.policy.transforms
-]
+assert [getattr(t, "eta", None) for t in again.transforms] == [getattr(t, "eta", None) for t in code.policy.transforms]
 assert again.transforms[-2].eta == code.ETA and again.transforms[-1].eta == code.COLORS
 print("to_dict and from_dict ok")
 

@@ -85,9 +85,7 @@ class Aside(nn.Module):
 
 
 def _frozen():
-    net = nn.Sequential(
-        nn.Linear(4, 5), nn.Tanh(), nn.LayerNorm(5), nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)
-    )
+    net = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.LayerNorm(5), nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))
     for p in (net[0].weight, net[2].bias, net[3].bias):
         p.requires_grad_(False)
     return net
@@ -145,9 +143,7 @@ def statistics(structure, net, views, columns):
     tape = record(net, views.flatten(0, 1), views.shape[1], structure.layers)
     totals = structure.inputs(tape)
     for column in columns:
-        totals = added(
-            totals, structure.outputs(tape, tape.gradients(column, create_graph=False, retain=True))
-        )
+        totals = added(totals, structure.outputs(tape, tape.gradients(column, create_graph=False, retain=True)))
     return totals
 
 

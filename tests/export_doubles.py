@@ -23,10 +23,7 @@ GEOMETRY = {
     "scale_y": Width(1.1, "factor", verdict="not invariant"),
     "shear": Width(0.2, "", verdict="invariant"),
 }
-COLORS = {
-    name: Width(value, "factor")
-    for name, value in (("brightness", 1.3), ("contrast", 1.2), ("saturation", 1.5))
-}
+COLORS = {name: Width(value, "factor") for name, value in (("brightness", 1.3), ("contrast", 1.2), ("saturation", 1.5))}
 COLORS |= {"hue": Width(40.0, "deg"), "grey": Width(50.0, "%"), "blur": Width(1.5, "px")}
 FINITE = {"flip_x": Width(40.0, "%"), "C4": Width(60.0, "%"), "T3": Width(20.0, "%")}
 LEARNED = {"method": "lila", "model": "cnn", "data": "photos"}
@@ -98,9 +95,7 @@ def torchvision() -> dict[str, ModuleType]:
         "functional", perspective=perspective, gaussian_blur=gaussian_blur, is_pure_tensor=lambda inpt: True
     )
     names = ["HorizontalFlip", "VerticalFlip", "Rotation", "Choice", "Apply", "Affine"]
-    recorded = {
-        name: Recorded(name) for name in ("Compose", "Identity", *(f"Random{name}" for name in names))
-    }
+    recorded = {name: Recorded(name) for name in ("Compose", "Identity", *(f"Random{name}" for name in names))}
     v2 = module(
         "v2",
         Transform=Transform,

@@ -129,22 +129,7 @@ def other_arrays(folder: Path, rng: random.Random) -> None:
         return damage_file(path, rng)
     arrays: dict[str, Any] = dict(four_arrays())
     for name in rng.sample(list(arrays), rng.choice((1, 1, 2))):
-        kind = rng.choice([
-            "f2",
-            "f8",
-            "g",
-            "c8",
-            "?",
-            "i1",
-            "u8",
-            "U3",
-            "S2",
-            "M8[D]",
-            "m8[s]",
-            "V4",
-            "f4,i4",
-            "i8",
-        ])
+        kind = rng.choice(["f2", "f8", "g", "c8", "?", "i1", "u8", "U3", "S2", "M8[D]", "m8[s]", "V4", "f4,i4", "i8"])
         shape = rng.choice([(), (0,), (20,), (10,), (20, 1), (20, 6, 6), (20, 6, 6, 3), (10, 0, 6), (2, 2)])
         raw = np.frombuffer(rng.randbytes(int(np.prod(shape)) * np.dtype(kind).itemsize), kind).reshape(shape)
         arrays[name] = raw if rng.random() < 0.7 else np.zeros(shape, kind)
@@ -218,9 +203,7 @@ def labelled(folder: Path) -> None:
     (folder / "images").mkdir()
     for k in range(4):
         picture(8, 8, "L").save(folder / "images" / f"{k}.png")
-    (folder / "labels.csv").write_text(
-        "file,label\n" + "".join(f"images/{k}.png,{'ab'[k % 2]}\n" for k in range(4))
-    )
+    (folder / "labels.csv").write_text("file,label\n" + "".join(f"images/{k}.png,{'ab'[k % 2]}\n" for k in range(4)))
 
 
 def a_model(folder: Path) -> None:
@@ -271,15 +254,9 @@ READERS = {
     "adaptation": Reader(adapted_folder, read_folder),
     "resume": Reader(a_config_to_resume, lambda f: open_run(f, {"epochs": 3}, resume=True)),
     "checkpoint": Reader(a_checkpoint, load_checkpoint, weight=3),
-    "npz": Reader(
-        lambda f: np.savez(f / "a.npz", **four_arrays()), lambda f: load(f / "a.npz"), other_arrays, 3
-    ),
-    "npz on disk": Reader(
-        lambda f: np.savez(f / "a.npz", **four_arrays()), from_disk("a.npz"), other_arrays, 2
-    ),
-    "compressed npz on disk": Reader(
-        lambda f: np.savez_compressed(f / "a.npz", **four_arrays()), from_disk("a.npz")
-    ),
+    "npz": Reader(lambda f: np.savez(f / "a.npz", **four_arrays()), lambda f: load(f / "a.npz"), other_arrays, 3),
+    "npz on disk": Reader(lambda f: np.savez(f / "a.npz", **four_arrays()), from_disk("a.npz"), other_arrays, 2),
+    "compressed npz on disk": Reader(lambda f: np.savez_compressed(f / "a.npz", **four_arrays()), from_disk("a.npz")),
     "npy on disk": Reader(arrays_alone, from_disk("arrays"), weight=2),
     "images": Reader(images, lambda f: load(f / "images"), weight=2),
     "images on disk": Reader(images, from_disk("images")),
@@ -311,10 +288,7 @@ def attempt(name: str, number: int, place: Path) -> str | None:
 
 def outcome(read: Callable[[], Any]) -> str | None:
     """Return what is wrong with how a reader ended: None if it read or refused."""
-    timers = (
-        (signal.ITIMER_PROF, signal.SIGPROF, SECONDS),
-        (signal.ITIMER_REAL, signal.SIGALRM, 10 * SECONDS),
-    )
+    timers = ((signal.ITIMER_PROF, signal.SIGPROF, SECONDS), (signal.ITIMER_REAL, signal.SIGALRM, 10 * SECONDS))
     before = [signal.signal(number, _too_long) for _, number, _ in timers]
     for timer, _, seconds in timers:
         signal.setitimer(timer, seconds)
@@ -394,9 +368,7 @@ def campaign(total: int, out: Path, first: int = 0) -> int:
     shutil.rmtree(place, ignore_errors=True)
     found = sum(map(len, state["findings"].values()))
     inputs = {name: CHUNK * n for name, n in state["chunks"].items()}
-    print(
-        f"{sum(inputs.values()):,} inputs, {found} findings, {state['seconds']:.0f} s, peak {state['peak']} MB"
-    )
+    print(f"{sum(inputs.values()):,} inputs, {found} findings, {state['seconds']:.0f} s, peak {state['peak']} MB")
     print(json.dumps(inputs))
     return found
 
@@ -409,11 +381,7 @@ def main() -> None:
     asked.add_argument("--out", type=Path, default=Path("runs/fuzz.json"))
     given = asked.parse_args()
     if given.again:
-        print(
-            attempt(
-                given.again[0], int(given.again[1]), Path(tempfile.mkdtemp(prefix="fuzz-", dir=MEMORY_DISK))
-            )
-        )
+        print(attempt(given.again[0], int(given.again[1]), Path(tempfile.mkdtemp(prefix="fuzz-", dir=MEMORY_DISK))))
         return
     sys.exit(1 if campaign(given.inputs, given.out, given.first) else 0)
 

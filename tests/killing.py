@@ -66,36 +66,20 @@ def prepare(place: Path) -> None:
     np.savez(place / "a.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
     net, data = extractor(), task(N=40)
     save_model(place / "extractor.safetensors", net, describe_extractor(net))
-    np.savez(
-        place / "task.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test
-    )
+    np.savez(place / "task.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
 
 
 def command(name: str, again: bool) -> None:
     """Run a command of the table in the folder `r`, again if it was stopped."""
     way = ["--overwrite" if name == "adapt" else "--resume"] if again else []
-    sys.argv = [
-        __file__,
-        *COMMANDS[name],
-        "--run",
-        "r",
-        *way,
-    ]  # Fabric starts the second process with these words
+    sys.argv = [__file__, *COMMANDS[name], "--run", "r", *way]  # Fabric starts the second process with these words
     augury()
 
 
 def grid(again: bool) -> None:
     """Run the cells of a grid that have no result yet."""
-    settings = {
-        "epochs": 2,
-        "samples_eval": 2,
-        "evidence_below": 9.0,
-        "generators": ["rotation"],
-        "batch": 20,
-    }
-    cells = [
-        Cell("a.npz", "original", "mlp5", m, seed, settings) for m in ("lila", "plain") for seed in (0, 1)
-    ]
+    settings = {"epochs": 2, "samples_eval": 2, "evidence_below": 9.0, "generators": ["rotation"], "batch": 20}
+    cells = [Cell("a.npz", "original", "mlp5", m, seed, settings) for m in ("lila", "plain") for seed in (0, 1)]
     path = Path("r/results.jsonl")
     done = read([path])
     with interruptible(CONTINUE):
@@ -136,9 +120,7 @@ def fork(case: str, place: Path, again: bool, at_event: int = 0) -> int:
 
     def hook(event: str, words: tuple) -> None:
         nonlocal count
-        changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir") or (
-            event == "open" and words[1] != "r"
-        )
+        changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir") or (event == "open" and words[1] != "r")
         if changes and words and "r/" in f"{words[0]}/":
             count += 1
             if count == at_event:
@@ -196,9 +178,7 @@ def let_run(child: int, seconds: float) -> None:
 def contents(case: str, place: Path, checkpoints: bool = True) -> dict[str, object]:
     """Return what a run left; of a grid its results, since a line that was cut short stays in the file."""
     if case == "grid":
-        return {
-            key: json.dumps(result.to_json()) for key, result in read([place / "r/results.jsonl"]).items()
-        }
+        return {key: json.dumps(result.to_json()) for key, result in read([place / "r/results.jsonl"]).items()}
     files = {str(p.relative_to(place / "r")): p for p in (place / "r").rglob("*") if p.is_file()}
     return {name: p.read_bytes() for name, p in files.items() if checkpoints or "checkpoint" not in name}
 
@@ -223,9 +203,7 @@ class Suite:
             os.link(self.place / name, folder / name)
         return folder
 
-    def stopped(
-        self, case: str, times: int, rng: random.Random, number: int = signal.SIGKILL
-    ) -> tuple[int, list[str]]:
+    def stopped(self, case: str, times: int, rng: random.Random, number: int = signal.SIGKILL) -> tuple[int, list[str]]:
         """Stop a run several times and let it end; return how often it was stopped, and what is wrong."""
         folder, wrong, stops, again = self.new(case), [], 0, False
         for _ in range(times):
@@ -252,9 +230,7 @@ class Suite:
         hard = number == signal.SIGKILL  # a signal leaves a checkpoint between two epochs
         left, whole = (contents(case, f, hard) for f in (folder, self.whole[case]))
         wrong += [
-            f"differs: {name}"
-            for name in sorted(left.keys() | whole.keys())
-            if left.get(name) != whole.get(name)
+            f"differs: {name}" for name in sorted(left.keys() | whole.keys()) if left.get(name) != whole.get(name)
         ]
         if not wrong:
             shutil.rmtree(folder)
@@ -281,9 +257,7 @@ def main() -> None:
         done = before if (before["seed"], before["cases"]) == (given.seed, cases) else done
     suite, started = Suite(place, cases), time.monotonic() - done["s"]
     wanted = {"kills": given.kills, "signals": given.signals}
-    while left := {
-        kind: n - sum(done[kind].values()) for kind, n in wanted.items() if n > sum(done[kind].values())
-    }:
+    while left := {kind: n - sum(done[kind].values()) for kind, n in wanted.items() if n > sum(done[kind].values())}:
         k, (kind, n) = done["runs"], next(iter(left.items()))
         rng, case = random.Random(f"{given.seed} {k}"), cases[k % len(cases)]
         number = signal.SIGKILL if kind == "kills" else OTHERS[k % len(OTHERS)]

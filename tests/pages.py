@@ -125,14 +125,7 @@ def _pip(words: list[str]) -> None:
         assert not name or re.search(rf"^{name} = \[", project, re.MULTILINE), f"no extra {name}"
 
 
-LEARNING = {
-    "epochs": 2,
-    "samples": 2,
-    "samples_eval": 2,
-    "evidence_images": 40,
-    "eta_images": 20,
-    "eta_steps": 1,
-}
+LEARNING = {"epochs": 2, "samples": 2, "samples_eval": 2, "evidence_images": 40, "eta_images": 20, "eta_steps": 1}
 AUDITING = {"images": 8, "levels": 2, "floor_images": 8, "drift_images": 8, "jacobian_images": 4}
 AMORTIZING = {"epochs": 1, "batch": 16}
 SUBSET = 50

@@ -23,9 +23,7 @@ def cell(method="lila", seed=0, **settings) -> Cell:
 
 def result(cell, accuracy=0.5, evidence=None, **extra) -> Result:
     widths = {"rotation": Width(170.0 + cell.seed, "deg", planted=180.0)}
-    invariance = Invariance(
-        widths, cell.method, cell.model, cell.data, accuracy, log_evidence=evidence, seconds=2.0
-    )
+    invariance = Invariance(widths, cell.method, cell.model, cell.data, accuracy, log_evidence=evidence, seconds=2.0)
     return Result(cell.key, cell, invariance, 1, 10, {"loss": [1.0, None]}, MACHINE, extra)
 
 

@@ -57,9 +57,7 @@ def climb(fabric, **settings):
     fit = evidence.laplace.fit(parts, lambda k: k, 3)
     spectrum = fit.spectrum if settings.get("structure") != "full" else [fit.spectrum]
     factors = (
-        [f.values for b in spectrum for f in (b.A, b.G) if f is not None]
-        if "structure" not in settings
-        else spectrum
+        [f.values for b in spectrum for f in (b.A, b.G) if f is not None] if "structure" not in settings else spectrum
     )
     found = {f"factor {k}": f for k, f in enumerate(factors)}
     found["log_likelihood"] = torch.tensor(fit.log_likelihood)
@@ -74,9 +72,7 @@ def climb(fabric, **settings):
 def learned(method, model=None, **settings):
     def case(fabric):
         torch.manual_seed(0)
-        widths = (
-            {"widths": {"rotation": 20.0}} if method in ("augmented", "regularised", "data_augmented") else {}
-        )
+        widths = {"widths": {"rotation": 20.0}} if method in ("augmented", "regularised", "data_augmented") else {}
         found = learn(
             images(),
             model or net().float(),
@@ -124,19 +120,10 @@ def coloured(x):
 
 def audited(fabric):
     found = audit(net().float(), images(), "rotation", batch=80, jacobian_images=7, fabric=fabric)
-    values = {
-        "LI": found.LI.value,
-        "SI": found.SI.value,
-        "relative": found.LI_relative,
-        "accuracy": found.accuracy,
-    }
+    values = {"LI": found.LI.value, "SI": found.SI.value, "relative": found.LI_relative, "accuracy": found.accuracy}
     values |= {"floor": found.noise_floor.LI.value, "sigma": found.sigma_max_jacobian}
-    values |= {
-        f"{name} {k}": s.LI.value for k in ("drift", "per_class") for name, s in getattr(found, k).items()
-    }
-    return {k: torch.tensor(v) for k, v in values.items()} | {
-        "worst": torch.tensor([w.index for w in found.worst])
-    }
+    values |= {f"{name} {k}": s.LI.value for k in ("drift", "per_class") for name, s in getattr(found, k).items()}
+    return {k: torch.tensor(v) for k, v in values.items()} | {"worst": torch.tensor([w.index for w in found.worst])}
 
 
 def own_loop(fabric):
@@ -150,10 +137,7 @@ def own_loop(fabric):
     loader = list(zip(x[own].split(size), y[own].split(size), strict=True))
     rng, found = generator(0), {}
     for k in range(2):
-        found |= {
-            f"{n} {k}": torch.tensor(v, dtype=torch.float64)
-            for n, v in evidence.step(iter(loader), rng).items()
-        }
+        found |= {f"{n} {k}": torch.tensor(v, dtype=torch.float64) for n, v in evidence.step(iter(loader), rng).items()}
     found["evidence"] = torch.tensor(evidence.value(iter(loader), rng), dtype=torch.float64)
     ends = intervals(evidence, iter(loader), rng).widths["rotation"]
     return found | {

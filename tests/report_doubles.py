@@ -85,9 +85,7 @@ WIDTHS = {
 }
 
 
-def learned_run(
-    folder: Path, *, ended: bool = True, seen: bool = True, baseline: bool = True, **changes
-) -> Path:
+def learned_run(folder: Path, *, ended: bool = True, seen: bool = True, baseline: bool = True, **changes) -> Path:
     """A run of `augury learn`; changes are fields of its Invariance."""
     config = LearnConfig.for_method("lila", model="cnn", generators=("affine",), epochs=5).to_json()
     facts = {"source": f"digits {NASTY}", "train": 1200, "test": 30, "input_shape": [1, 8, 8]}
@@ -95,12 +93,7 @@ def learned_run(
     put(folder / "config.json", {**config, "data": facts})
     put(folder / "metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows()))
     if ended:
-        given = {
-            "test_accuracy": 0.8667,
-            "log_evidence": -750.0,
-            "log_evidence_without": -1300.0,
-            "seconds": 75.0,
-        }
+        given = {"test_accuracy": 0.8667, "log_evidence": -750.0, "log_evidence_without": -1300.0, "seconds": 75.0}
         found = Invariance(WIDTHS, "lila", "cnn", facts["source"], **given | changes)
         put(folder / "invariance.json", found.to_json())
         put(folder / "command.json", {"command": f"augury learn 'x{NASTY}'", "python": "3.11"})
@@ -125,8 +118,7 @@ def scores(far: float, agreement: float, SI: float | None = 0.5) -> Scores:
 def audit_record(verdict: str = "sensitive", levels: int = 4) -> Audit:
     floor = scores(0.02, 0.99, 0.97)
     curve = tuple(
-        Point(45.0 * k, "deg", scores(0.2 * k, 1 - 0.15 * k, 1 - 0.2 * k), floor)
-        for k in range(1, levels + 1)
+        Point(45.0 * k, "deg", scores(0.2 * k, 1 - 0.15 * k, 1 - 0.2 * k), floor) for k in range(1, levels + 1)
     )
     own = scores(0.6, 0.55)
     return Audit(
@@ -150,9 +142,7 @@ def audit_folder(folder: Path, gallery: Gallery | str | None = "pictures", **cha
 
 
 def adapted_folder(folder: Path, **changes) -> Path:
-    trials = [
-        {"descriptor": {"rotation": k / 4, "color": 1 - k / 4}, "value": -100.0 + 10 * k} for k in range(5)
-    ]
+    trials = [{"descriptor": {"rotation": k / 4, "color": 1 - k / 4}, "value": -100.0 + 10 * k} for k in range(5)]
     bound = Bound(0.9, 0.1, 0.5, 0.3, 1.0, 2.5, 100, 9, 0.05).to_json()
     values = {
         "descriptor": {"rotation": 1.0, "color": 0.0}, "score": 0.91, "score_name": "accuracy", "scored_on": "test",

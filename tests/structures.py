@@ -68,9 +68,7 @@ ARRAY = arrays.arrays(
     st.one_of(arrays.scalar_dtypes(), st.sampled_from([np.dtype("f4"), np.dtype("u1"), np.dtype("i8")])),
     st.one_of(arrays.array_shapes(min_dims=0, max_dims=4, max_side=7), st.just((7,)), st.just((7, 6, 6))),
 )
-NPZ = st.dictionaries(
-    st.sampled_from(["x", "y", "x_train", "y_train", "classes", "images"]), ARRAY, max_size=4
-)
+NPZ = st.dictionaries(st.sampled_from(["x", "y", "x_train", "y_train", "classes", "images"]), ARRAY, max_size=4)
 ROWS = st.lists(
     st.lists(st.one_of(st.sampled_from([f"images/{k}.png" for k in range(4)]), TEXT), max_size=3), max_size=6
 )
@@ -118,11 +116,7 @@ def examples(name: str, k: int, n: int, place: Path) -> Iterator[str]:
 
     @seed(k)
     @settings(
-        max_examples=n,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        max_examples=n, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
     )
     @given(strategy)
     def check(values: Any) -> None:

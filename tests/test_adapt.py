@@ -136,8 +136,7 @@ def test_the_bound_equals_the_formula_term_by_term(net):
     X, B = (Z.square().sum(1) + 1).sqrt().max(), (weight.square().sum() + bias.square().sum()).sqrt()
     f = done.model(data.x_train)
     margins = [
-        float(row[y] - max(v for c, v in enumerate(row) if c != y))
-        for row, y in zip(f, data.y_train, strict=True)
+        float(row[y] - max(v for c, v in enumerate(row) if c != y)) for row, y in zip(f, data.y_train, strict=True)
     ]
     risk = sum(min(1, max(0, 1 - m / math.sqrt(2))) for m in margins) / n
     assert abs(b.X - X) < 1e-4 and abs(b.B - B) < 1e-3 and abs(b.risk - risk) < 1e-5
@@ -217,9 +216,7 @@ def test_a_run_folder_gives_record_and_model_back(net, tmp_path):
 def test_an_extractor_comes_from_its_file_and_only_a_sample_chooses(net, tmp_path):
     save_model(tmp_path / "e.safetensors", net, describe_extractor(net))
     told = []
-    done = augury.adapt(
-        tmp_path / "e.safetensors", task(0), images=60, tell=lambda i, v: told.append((i, v)), folds=0
-    )
+    done = augury.adapt(tmp_path / "e.safetensors", task(0), images=60, tell=lambda i, v: told.append((i, v)), folds=0)
     assert done.adaptation.N == 160 and done.adaptation.extractor.endswith("e.safetensors")
     assert [(t.descriptor, t.value) for t in done.adaptation.trials] == told
     assert done.adaptation.held_out is None

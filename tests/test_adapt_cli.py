@@ -60,15 +60,7 @@ def test_bars_words_head_scores_and_bound_for_a_person(files, augury):
 def test_a_difference_of_a_few_nats_is_undecided(augury, files, tmp_path):
     data = task(0, N=40)
     np.savez(tmp_path / "few.npz", x=data.x_train.numpy(), y=data.y_train.numpy())
-    words = (
-        "adapt",
-        files / "e.safetensors",
-        tmp_path / "few.npz",
-        "--test-fraction",
-        0,
-        "--run",
-        tmp_path / "run",
-    )
+    words = ("adapt", files / "e.safetensors", tmp_path / "few.npz", "--test-fraction", 0, "--run", tmp_path / "run")
     code, out, err = augury(*words)
     assert code == 0 and "This task: undecided about left, right." in out, err
     margins = json.loads((tmp_path / "run" / "adaptation.json").read_text())["margins"]

@@ -48,9 +48,7 @@ def test_rotation_and_translation_of_the_paper():
 
 
 def test_inverse_determinant_and_rigid_rotations_of_wide_images():
-    T = torch.eye(2, 3, dtype=torch.float64) + 0.4 * torch.randn(
-        9, 2, 3, generator=generator(3), dtype=torch.float64
-    )
+    T = torch.eye(2, 3, dtype=torch.float64) + 0.4 * torch.randn(9, 2, 3, generator=generator(3), dtype=torch.float64)
     whole = torch.cat([T, torch.tensor([[[0, 0, 1.0]]], dtype=torch.float64).expand(9, 1, 3)], dim=1)
     assert torch.allclose(matrices.inverse_affine(T), torch.linalg.inv(whole)[:, :2], atol=1e-10)
     assert torch.allclose(matrices.determinant(T), torch.linalg.det(whole), atol=1e-12)
@@ -84,9 +82,7 @@ def test_a_quarter_turn_of_the_square_inside_a_wide_image(quarters):
     pad = torch.nn.functional.pad
     transform = Affine2d((6, 12), "rotation").double()
     transform.set_widths({"rotation": 90})
-    view = transform.act(pad(square, (3, 3)), torch.full((1, 1, 1), float(quarters), dtype=torch.float64))[
-        :, 0
-    ]
+    view = transform.act(pad(square, (3, 3)), torch.full((1, 1, 1), float(quarters), dtype=torch.float64))[:, 0]
     assert torch.allclose(view, pad(torch.rot90(square, quarters, (-2, -1)), (3, 3)), atol=1e-12)
 
 

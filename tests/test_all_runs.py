@@ -34,18 +34,13 @@ def runs(tmp_path_factory, short_runs):
     place = tmp_path_factory.mktemp("all_runs")
     x = torch.rand(32, 1, 12, 12, generator=generator(0))
     data = Dataset(x[:24], torch.arange(24) % 2, x[24:], torch.arange(8) % 2, class_names=("cat", "dog"))
-    np.savez(
-        place / "data.npz",
-        **{n: getattr(data, n).numpy() for n in ("x_train", "y_train", "x_test", "y_test")},
-    )
+    np.savez(place / "data.npz", **{n: getattr(data, n).numpy() for n in ("x_train", "y_train", "x_test", "y_test")})
     for method, settings in LEARNED.items():
         library.learn(data, method=method, run=place / method, **{"model": "mlp5", **TINY, **settings})
     library.amortize(x, "rotation,flip", encoder="conv16", epochs=1, batch=16, out=place / "amortize")
     library.adapt(place / "amortize", data, run=place / "adapt", folds=0, steps=1)
     for name, ended in (("lila", "learn_unfinished"), ("amortize", "amortize_unfinished")):
-        shutil.copytree(
-            place / name, place / ended, ignore=shutil.ignore_patterns("model.*", "inv*", "views")
-        )
+        shutil.copytree(place / name, place / ended, ignore=shutil.ignore_patterns("model.*", "inv*", "views"))
     from augury.auditing.audit import examine
     from augury.auditing.worst import leave_audit
 
@@ -81,11 +76,7 @@ for kind in ("plain", "invariant_weights"):  # which learns no width in one epoc
     REASONS[kind]["learn --policy"] = "at least one width above zero"
 
 
-CELLS = [
-    (kind, command)
-    for kind in (*LEARNED, *OTHERS)
-    for command in (*POLICY, *MODEL, "adapt", "report", "compare")
-]
+CELLS = [(kind, command) for kind in (*LEARNED, *OTHERS) for command in (*POLICY, *MODEL, "adapt", "report", "compare")]
 EXPORTED = [*LEARNED, "adapt"]  # whose programs are looked at below
 
 

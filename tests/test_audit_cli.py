@@ -74,18 +74,7 @@ def test_limits_set_the_exit_code_and_say_why(place, augury, limit, code):
 
 
 def test_widths_steps_a_sample_and_a_picture_of_the_worst_inputs(place, augury):
-    words = [
-        "-g",
-        "rotation",
-        "-w",
-        "rotation=60",
-        "--levels",
-        "2",
-        "--images",
-        "7",
-        "--no-corruptions",
-        "--json",
-    ]
+    words = ["-g", "rotation", "-w", "rotation=60", "--levels", "2", "--images", "7", "--no-corruptions", "--json"]
     values = json.loads(augury(*WEIGHTS, *words)[1])
     assert [point["strength"] for point in values["curve"]] == [30, 60] and values["images"] == 7
     assert values["drift"] == {}

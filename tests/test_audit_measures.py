@@ -88,9 +88,7 @@ def test_large_offsets_of_the_logits_do_not_drown_their_spread():
         tally = SetStatistics(orbit, 4)
         for part in x.split(4):
             f = lambda x, offset=offset: net(x) + offset  # noqa: E731
-            tally.add(
-                compare(f, part, orbit.draw(4, generator(0)).apply, 1), torch.zeros(4, dtype=torch.int64)
-            )
+            tally.add(compare(f, part, orbit.draw(4, generator(0)).apply, 1), torch.zeros(4, dtype=torch.int64))
         spreads.append(tally.spread())
     assert spreads[1] == pytest.approx(spreads[0], rel=1e-4)
 
@@ -119,9 +117,7 @@ def test_saliency_of_a_view_is_the_pullback_of_its_gradient(transform, x):
         m = naive.saliency(net, views[b, s])
 
         def view_of(one, b=b, s=s):
-            return drawn.apply(
-                torch.cat([copies[:b], one.expand(1, orbit.S, *x.shape[1:]), copies[b + 1 :]])
-            )[b, s]
+            return drawn.apply(torch.cat([copies[:b], one.expand(1, orbit.S, *x.shape[1:]), copies[b + 1 :]]))[b, s]
 
         J = torch.autograd.functional.jacobian(view_of, x[b]).reshape(x[b].numel(), x[b].numel())
         torch.testing.assert_close(seen.m_g[b, s].flatten(), J.T @ m.flatten(), rtol=1e-8, atol=1e-11)
@@ -209,9 +205,7 @@ class TestOrbits:
         orbit = orbit_of(Affine2d((6, 6)), (1, 6, 6))
         assert orbit.unit == "%" and orbit.levels[-1] == 100
         eps = orbit.draw(5, generator(0)).parts[0].eps
-        torch.testing.assert_close(
-            eps.abs().amax(-1), torch.tensor(orbit.strengths).div(100).expand(5, 16).float()
-        )
+        torch.testing.assert_close(eps.abs().amax(-1), torch.tensor(orbit.strengths).div(100).expand(5, 16).float())
 
     def test_widths_that_nobody_set_are_filled_in_and_the_given_transform_is_left_alone(self):
         given = Affine2d((28, 28), ["rotation", "translate_x", "scale_x"])

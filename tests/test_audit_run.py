@@ -28,9 +28,7 @@ def images(N=40, C=1, side=12, seed=1):
 
 def dataset(N=40, classes=4):
     y = torch.arange(N) % classes
-    return Dataset(
-        images(N), y, images(N, seed=2), y, class_names=tuple(f"class {c}" for c in range(classes))
-    )
+    return Dataset(images(N), y, images(N, seed=2), y, class_names=tuple(f"class {c}" for c in range(classes)))
 
 
 def network(outputs=4, C=1, side=12):
@@ -135,12 +133,8 @@ class TestNoiseFloor:
         views = group.orbit(x).unbind(1)
         back = torch.stack([group.element(v, group.inverse_of(j)) for j, v in enumerate(views)], 1)[:, 1:]
         with torch.no_grad():
-            expected = (
-                (net(back.flatten(0, 1)).unflatten(0, (7, 7)) - net(x)[:, None]).square().sum(-1).mean(0)
-            )
-        assert [point.noise_floor.LI.value for point in found.curve] == pytest.approx(
-            expected.tolist(), rel=1e-9
-        )
+            expected = (net(back.flatten(0, 1)).unflatten(0, (7, 7)) - net(x)[:, None]).square().sum(-1).mean(0)
+        assert [point.noise_floor.LI.value for point in found.curve] == pytest.approx(expected.tolist(), rel=1e-9)
 
 
 class TestOtherPeoplesModels:
@@ -161,9 +155,7 @@ class TestOtherPeoplesModels:
         from transformers import ResNetConfig, ResNetForImageClassification
 
         torch.manual_seed(0)
-        config = ResNetConfig(
-            embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=5
-        )
+        config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=5)
         net = ResNetForImageClassification(config).train()
         x = images(12, C=3, side=24)
         net(x)  # a step of the running statistics
@@ -175,9 +167,7 @@ class TestOtherPeoplesModels:
             f_g = torch.stack([net(torch.rot90(x, k, (-2, -1))).logits for k in (1, 2, 3)], dim=1)
         expected = (f_g - f[:, None]).square().sum(-1).mean()
         assert found.LI.value == pytest.approx(expected.item(), rel=1e-4) and expected > 0
-        assert found.agreement.value == pytest.approx(
-            (f_g.argmax(-1) == f.argmax(-1)[:, None]).float().mean()
-        )
+        assert found.agreement.value == pytest.approx((f_g.argmax(-1) == f.argmax(-1)[:, None]).float().mean())
         assert found.SI is not None and found.sigma_max_jacobian > 0 and found.sigma_max_weights
         assert found.verdict in ("sensitive", "only on the training distribution")
 
@@ -254,9 +244,7 @@ class TestTheRecord:
 
     def test_batches_change_nothing_and_seeds_repeat(self):
         def figures(**given):
-            found = audit(
-                network().double(), images().double(), "rotation", images=20, corruptions=False, **given
-            )
+            found = audit(network().double(), images().double(), "rotation", images=20, corruptions=False, **given)
             return found.LI.value, found.SI.value, found.noise_floor.LI.value
 
         small, large = (audit(network(), dataset(), "C4", corruptions=False, batch=b) for b in (8, 4096))

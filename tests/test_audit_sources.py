@@ -80,9 +80,7 @@ class TestSafeWays:
         import sys
 
         before = list(sys.path)
-        assert torch.equal(
-            load_source("my_models_for_audit:pixels", SHAPE, 4)(images()), images().flatten(1)[:, :4]
-        )
+        assert torch.equal(load_source("my_models_for_audit:pixels", SHAPE, 4)(images()), images().flatten(1)[:, :4])
         assert isinstance(load_source("my_models_for_audit:make", SHAPE, 4), nn.Sequential)
         assert isinstance(load_source("my_models_for_audit:Holder.net", SHAPE, 4), nn.Flatten)
         assert sys.path == before
@@ -96,10 +94,7 @@ def crafted(folder, trace):
     """Archives that run code when torch loads them, or could: one of each kind that was found, and pickles."""
     bomb = pickle.dumps(Bomb(trace))
     members = {
-        "legacy layout at the root": {
-            "serialized_exported_program.json": b"{}",
-            "serialized_state_dict.pt": bomb,
-        },
+        "legacy layout at the root": {"serialized_exported_program.json": b"{}", "serialized_state_dict.pt": bomb},
         "a second program by another name": {"a/models/model.json": b"{}", "a/models/b_config.json": b"{}"},
         "an enum that imports": {"a/models/model.json": b'{"in_spec": "os:system"}'},
         "a file as a tensor": {"a/models/model.json": b'{"target": "torch.ops.aten.from_file.default"}'},

@@ -40,9 +40,7 @@ def test_constant_models_have_zero_and_close_values_are_told_apart():
     nn.init.zeros_(net.linear2.weight)
     assert jacobian_sigmas(net, x).tolist() == [0, 0, 0]
     D = torch.diag(torch.tensor([1.0, 0.99, 0.5], dtype=torch.float64))
-    sigma = largest_singular_values(
-        lambda v: v @ D, lambda u: u @ D, torch.ones(1, 3).double(), tolerance=1e-9
-    )
+    sigma = largest_singular_values(lambda v: v @ D, lambda u: u @ D, torch.ones(1, 3).double(), tolerance=1e-9)
     assert sigma.item() == pytest.approx(1, abs=1e-5)
 
 
@@ -54,9 +52,7 @@ def test_weights_are_matrices_and_convolutions_are_flattened():
     values = weight_sigmas(net)
     assert set(values) == {"0.weight", "3.weight"}
     for name, module in (("0.weight", net[0]), ("3.weight", net[3])):
-        assert values[name] == pytest.approx(
-            torch.linalg.svdvals(module.weight.flatten(1))[0].item(), rel=1e-3
-        )
+        assert values[name] == pytest.approx(torch.linalg.svdvals(module.weight.flatten(1))[0].item(), rel=1e-3)
 
 
 def test_a_trace_notes_every_epoch():

@@ -98,10 +98,7 @@ REFUSED = [
     ((X, Y[:-1]), "inputs and labels must be of one length; got 8 and 7"),
     ((X, Y), "test: inputs and labels must be of one length; got 8 and 3", {"test": (X, Y[:3])}),
     ((X, Y * 0), "at least two classes"),
-    (
-        (X, np.array([0.5, 1, 0, 1, 0, 1, 0, 1])),
-        "class labels must be integers; got float64, with 0.5 at position 0",
-    ),
+    ((X, np.array([0.5, 1, 0, 1, 0, 1, 0, 1])), "class labels must be integers; got float64, with 0.5 at position 0"),
     ((X, np.array([0, np.nan, 0, 1, 0, 1, 0, 1])), "data: labels must be finite; example 1"),
     ((X, ONE_HOT.astype(int)), r"look one-hot. Take y.argmax\(1\)"),
     ((X, ONE_HOT), "look one-hot"),
@@ -122,10 +119,7 @@ REFUSED = [
     ((X, Y), r"one shape; got \[1, 6, 6\] and \[1, 5, 5\]", {"test": (X[:, :5, :5], Y)}),
     (([[1.0, 2.0], [1.0]], [0, 1]), "examples must all have one shape"),
     ((X[:0], Y[:0]), "at least one example; got none"),
-    (
-        "mnst5k",
-        "data must be one of .*cifar10, .* a folder of images or an .npz file; got.*Did you mean 'mnist5k'",
-    ),
+    ("mnst5k", "data must be one of .*cifar10, .* a folder of images or an .npz file; got.*Did you mean 'mnist5k'"),
     ("cifar-10", "Did you mean 'cifar10'"),
     ("nowhere/at/all", "no file or folder of that name"),
     ("mnist5k", "task of data set 'mnist5k' must be 'classification'", {"task": "regression"}),

@@ -47,14 +47,10 @@ def test_operations_are_equally_likely_and_saturation_needs_colours():
 def test_all_rows_share_the_network_the_images_and_the_training(scale):
     cells = grid(scale, [0])
     for place in policies.PLACES[scale]:
-        here = [
-            c for c in cells if (c.data, c.variant, c.subset) == (place.data, place.variant, place.images)
-        ]
+        here = [c for c in cells if (c.data, c.variant, c.subset) == (place.data, place.variant, place.images)]
         assert len(here) == len(POLICIES) - len(place.without)
         assert len({(c.model, c.test_images) for c in here}) == 1
-        assert (
-            len({(c.settings.get("epochs"), c.settings.get("steps"), c.settings["batch"]) for c in here}) == 1
-        )
+        assert len({(c.settings.get("epochs"), c.settings.get("steps"), c.settings["batch"]) for c in here}) == 1
 
 
 def test_settings_and_candidates_of_the_search():
@@ -78,13 +74,7 @@ def doubles_of_outlines():
 def test_trivial_augment_mirrors_and_crops_first():
     policy = wide((3, 16, 16))
     assert policy.names[:3] == ("flip_x", "translate_x", "translate_y") and "saturation" in policy.names
-    assert policy(torch.rand(2, 3, 16, 16, generator=generator(0)), 5, generator(1)).shape == (
-        2,
-        5,
-        3,
-        16,
-        16,
-    )
+    assert policy(torch.rand(2, 3, 16, 16, generator=generator(0)), 5, generator(1)).shape == (2, 5, 3, 16, 16)
 
 
 @pytest.mark.usefixtures("short_runs")
@@ -121,29 +111,15 @@ def test_the_fixed_policy_stays_as_it_was_given():
 
 def test_the_table_shows_means_trainings_and_widths():
     results = [
-        doubles.result(one("lila", seed), 0.5 + seed / 10, trainings=1, cpu_seconds=10.0 + seed)
-        for seed in (0, 1)
+        doubles.result(one("lila", seed), 0.5 + seed / 10, trainings=1, cpu_seconds=10.0 + seed) for seed in (0, 1)
     ]
-    row = (
-        "| lila | widths by the evidence | 55.0 ± 5.0 | 1 | 10 ± 0 | - | rotation 170 deg; rotation 171 deg |"
-    )
+    row = "| lila | widths by the evidence | 55.0 ± 5.0 | 1 | 10 ± 0 | - | rotation 170 deg; rotation 171 deg |"
     text = write(results)
     assert row in text and "2 trainings, 21 CPU seconds" in text
 
 
 def test_on_the_command_line(tmp_path, augury):
-    words = [
-        "policies",
-        "--scale",
-        "quick",
-        "--seeds",
-        "1",
-        "--only",
-        "method=plain",
-        "-q",
-        "--json",
-        "--out",
-    ]
+    words = ["policies", "--scale", "quick", "--seeds", "1", "--only", "method=plain", "-q", "--json", "--out"]
     code, out, _ = augury("bench", *words, tmp_path)
     assert code == 0 and '"ran": 1' in out and '"failed": []' in out
     text = (tmp_path / "policies_table.md").read_text()

@@ -23,9 +23,7 @@ def augury(augury):
     return partial(augury, "amortize")
 
 
-def test_it_leaves_an_extractor_says_what_each_entry_does_and_leaves_a_taken_folder_alone(
-    npz, augury, tmp_path
-):
+def test_it_leaves_an_extractor_says_what_each_entry_does_and_leaves_a_taken_folder_alone(npz, augury, tmp_path):
     code, out, err = augury(npz, "--groups", "rotation,look=jitter+blur", *QUICK, "--out", "a")
     assert code == 0 and "contrastive" in err
     assert (

@@ -51,9 +51,7 @@ def test_flags_win_width_by_width(file):
 
 
 def test_what_is_printed_is_read_again_as_the_same(file, augury, tmp_path):
-    code, text, _ = augury(
-        "learn", "--config", file, "--set", "eta_steps=3", "--set", "batch_size=7", "--print-config"
-    )
+    code, text, _ = augury("learn", "--config", file, "--set", "eta_steps=3", "--set", "batch_size=7", "--print-config")
     assert code == 0
     (tmp_path / "again.toml").write_text(text)
     assert augury("learn", "--config", tmp_path / "again.toml", "--print-config")[1] == text
@@ -75,13 +73,7 @@ def test_every_setting_can_be_in_a_file_and_is_printed(augury):
 
 
 def test_texts_survive_whatever_is_in_them():
-    odd = {
-        "a": 'C:\\path "quoted"\n\ttab',
-        "b": "ümläut \x7f",
-        "c": [1, 2.5, True],
-        "d": {"x": 1e-7},
-        "e": None,
-    }
+    odd = {"a": 'C:\\path "quoted"\n\ttab', "b": "ümläut \x7f", "c": [1, 2.5, True], "d": {"x": 1e-7}, "e": None}
     assert tomllib.loads(to_toml(odd)) == {k: v for k, v in odd.items() if v is not None}
 
 

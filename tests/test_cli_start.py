@@ -49,9 +49,7 @@ def answers(tmp_path_factory):
     (place / "taken").mkdir()
     (place / "taken" / "config.json").write_text("{}")
     words = json.dumps([arguments for arguments, _, _ in COMMANDS])
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, words], capture_output=True, text=True, cwd=place, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", CODE, words], capture_output=True, text=True, cwd=place, check=True)
     return json.loads(done.stdout)
 
 

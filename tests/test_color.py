@@ -95,9 +95,7 @@ def test_wide_blur_agrees_with_kornias_sampled_gaussian():
     ours, theirs = view(x, blur=2.5), gaussian_blur2d(x, (25, 25), (2.5, 2.5))
     inside = (..., slice(12, -12), slice(12, -12))  # the two treat borders differently
     spread = theirs[inside].std()
-    assert (
-        (ours - theirs)[inside].abs().max() < 0.1 * spread < (view(x, blur=2.0) - theirs)[inside].abs().max()
-    )
+    assert (ours - theirs)[inside].abs().max() < 0.1 * spread < (view(x, blur=2.0) - theirs)[inside].abs().max()
 
 
 @pytest.mark.parametrize("C", [1, 2, 4])

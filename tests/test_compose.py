@@ -26,9 +26,7 @@ def test_views_pass_through_the_parts_pairwise_in_order():
     x, transform = images(), pair()
     eps = transform.noise(3, 5, generator(1)).double()
     affine, color = transform.parts
-    expected = [
-        color.act(affine.act(x, eps[:, s : s + 1, :2])[:, 0], eps[:, s : s + 1, 2:])[:, 0] for s in range(5)
-    ]
+    expected = [color.act(affine.act(x, eps[:, s : s + 1, :2])[:, 0], eps[:, s : s + 1, 2:])[:, 0] for s in range(5)]
     assert torch.allclose(transform.act(x, eps), torch.stack(expected, dim=1), atol=1e-12)
     other_way = Compose([color, affine])
     assert not torch.allclose(other_way.act(x, eps[..., [2, 0, 1]]), transform.act(x, eps), atol=1e-3)
@@ -100,9 +98,7 @@ def test_only_the_lower_triangle_acts_and_a_set_width_keeps_the_direction_of_its
     mixed = Correlated(Affine2d((6, 6), "scale").double())
     with torch.no_grad():
         mixed.L[0, 1] = 5.0
-    assert torch.allclose(
-        mixed(images(), 2, generator(0)), images()[:, None].expand(-1, 2, -1, -1, -1), atol=1e-12
-    )
+    assert torch.allclose(mixed(images(), 2, generator(0)), images()[:, None].expand(-1, 2, -1, -1, -1), atol=1e-12)
     mixed = Correlated(Affine2d((6, 6), "scale").double())
     with torch.no_grad():
         mixed.L.copy_(torch.tensor([[0.1, 0.0], [0.3, 0.4]]))

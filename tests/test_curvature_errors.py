@@ -80,10 +80,7 @@ def test_an_uncovered_layer_is_named_with_the_ways_out_of_which_freezing_is_one(
     ("make", "name"),
     [
         (lambda: nn.Sequential(nn.Linear(3, 3), Odd(3, 2)), "'1' (Odd: weight, bias)"),
-        (
-            lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))),
-            "'0.parametrizations.weight'",
-        ),
+        (lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))), "'0.parametrizations.weight'"),
         (lambda: nn.Sequential(prune.identity(nn.Linear(3, 2), "weight")), "'0' (Linear: bias, weight_orig)"),
     ],
 )
@@ -170,6 +167,4 @@ def test_every_network_of_the_catalog_is_covered(name):
     structure = STRUCTURES["kron"](covered_layers(net))
     tape = record(net, torch.rand(2, *shape, generator=generator(1)), 2, structure.layers)
     assert tape.f.shape == (1, 3)
-    assert sum(p.numel() for b in structure.blocks for p in b.parameters) == sum(
-        p.numel() for p in net.parameters()
-    )
+    assert sum(p.numel() for b in structure.blocks for p in b.parameters) == sum(p.numel() for p in net.parameters())

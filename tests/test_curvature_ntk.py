@@ -21,9 +21,7 @@ from refusal import refused
 
 
 def compared(model, x, delta, prior):
-    bounds = [
-        NtkBound(model, Categorical(), 2, prior=prior, kernel=kernel) for kernel in ("reduced", "exact")
-    ]
+    bounds = [NtkBound(model, Categorical(), 2, prior=prior, kernel=kernel) for kernel in ("reduced", "exact")]
     values = [bound.objective(x, labels(len(x)), delta, 40, seed=3) for bound in bounds]
     return values, [torch.autograd.grad(v, model.transform.eta, allow_unused=True)[0] for v in values]
 
@@ -152,9 +150,7 @@ def test_a_layer_that_is_not_called_falls_back_to_the_exact_kernel():
     bound = NtkBound(model, Categorical(), None)
     value = bound.objective(points(), labels(), DELTA, N, 3)
     called = on_points(nn.Sequential(model.net.layer), S=1)
-    torch.testing.assert_close(
-        value, NtkBound(called, Categorical(), None).objective(points(), labels(), DELTA, N, 3)
-    )
+    torch.testing.assert_close(value, NtkBound(called, Categorical(), None).objective(points(), labels(), DELTA, N, 3))
     assert isinstance(bound.kernel, ExactKernel)
     with pytest.raises(InputError, match="not called"):
         NtkBound(model, Categorical(), kernel="reduced").objective(points(), labels(), DELTA, N, 3)
@@ -179,9 +175,7 @@ def test_a_large_kernel_in_float32_keeps_its_determinant(kernel):
     for dtype in (torch.float64, torch.float32):
         model = on_points(MLP([2, 20, C], generator(0))).to(dtype)
         bound = NtkBound(model, Categorical(), None, kernel=kernel)
-        values.append(
-            float(bound.objective(points(60).to(dtype), labels(60), delta.to(dtype), 60, 3, graph=False))
-        )
+        values.append(float(bound.objective(points(60).to(dtype), labels(60), delta.to(dtype), 60, 3, graph=False)))
     assert values[1] == pytest.approx(values[0], rel=0.02)
 
 
@@ -210,9 +204,7 @@ def test_dropout_in_training_mode_is_explained(make):
     bound = NtkBound(averaged(net, transform), Categorical())
     refused(message, bound.objective, inputs(), labels(), DELTA, N, 3)
     net.eval()
-    assert bound.objective(inputs(), labels(), DELTA, N, 3) == bound.objective(
-        inputs(), labels(), DELTA, N, 3
-    )
+    assert bound.objective(inputs(), labels(), DELTA, N, 3) == bound.objective(inputs(), labels(), DELTA, N, 3)
 
 
 class Branching(nn.Module):

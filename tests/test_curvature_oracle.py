@@ -31,15 +31,8 @@ def mlp():
 
 
 def cnn():
-    first, second = (
-        nn.Conv2d(2, 4, 3, stride=2, padding=1),
-        nn.Conv2d(4, 3, (2, 3), dilation=(2, 1), bias=False),
-    )
-    return filled(nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Flatten(), nn.Linear(12, 3))), (
-        2,
-        8,
-        7,
-    )
+    first, second = (nn.Conv2d(2, 4, 3, stride=2, padding=1), nn.Conv2d(4, 3, (2, 3), dilation=(2, 1), bias=False))
+    return filled(nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Flatten(), nn.Linear(12, 3))), (2, 8, 7)
 
 
 NETS = {"mlp": mlp, "cnn": cnn}

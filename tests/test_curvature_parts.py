@@ -142,8 +142,6 @@ def test_counting_activations_is_by_hand_and_leaves_the_network_as_it_was(monkey
     assert rows_per_pass(nn.Linear(2, 3), torch.rand(4, 2)) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "low", "high"), [("mlp", 1000, 2000), ("cnn", 400, 2000), ("resnet_8_8", 100, 400)]
-)
+@pytest.mark.parametrize(("name", "low", "high"), [("mlp", 1000, 2000), ("cnn", 400, 2000), ("resnet_8_8", 100, 400)])
 def test_larger_networks_get_smaller_passes(name, low, high):
     assert low <= rows_per_pass(build(name, (1, 28, 28), 10, generator(0)), torch.rand(1, 1, 28, 28)) <= high

@@ -105,9 +105,7 @@ def test_gradients_in_delta_and_scale_are_those_of_the_dense_logdet(prior, kind)
 
     spectrum = structure.decompose(undensed(totals))
     found = gradients(lambda d, s: structure.logdet(spectrum, d, s))
-    dense = gradients(
-        lambda d, s: torch.linalg.slogdet(posterior_precision(structure, totals, d, s)).logabsdet
-    )
+    dense = gradients(lambda d, s: torch.linalg.slogdet(posterior_precision(structure, totals, d, s)).logabsdet)
     for a, b in zip(found, dense, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10)
 

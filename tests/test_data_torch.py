@@ -59,9 +59,7 @@ def test_pictures_their_class_names_and_mixed_sizes():
     assert load(Pictures(4), size=5).input_shape == (1, 5, 5)
 
 
-@pytest.mark.parametrize(
-    ("image", "label"), [("image", "label"), ("img", "fine_label"), ("pixel_values", "labels")]
-)
+@pytest.mark.parametrize(("image", "label"), [("image", "label"), ("img", "fine_label"), ("pixel_values", "labels")])
 def test_dictionaries(image, label):
     data = load(Rows(6, image, label), test=Rows(3, image, label))
     assert data.class_names == ("no", "yes", "maybe") and data.input_shape == (3, 6, 6)

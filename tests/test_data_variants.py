@@ -181,9 +181,7 @@ def test_coloured_rotated_tasks_share_images_and_tell_the_truth():
 
 def test_coloured_rotated_through_load():
     data = load("mnist5k", variant="coloured_rotated", task="colour", subset=30, seed=2)
-    assert (
-        data.class_names == variants.COLOURS and data.input_shape == (3, 28, 28) and len(data.x_train) == 30
-    )
+    assert data.class_names == variants.COLOURS and data.input_shape == (3, 28, 28) and len(data.x_train) == 30
     same = load("mnist5k", variant="coloured_rotated", subset=30, seed=2)
     assert same.class_names == tuple("0123456789") and torch.equal(same.x_train, data.x_train)
     refused("Did you mean 'colour'", load, "mnist5k", variant="coloured_rotated", task="color")

@@ -113,12 +113,7 @@ UNLABELLED = [
         {},
         "6 images, 1 x 8 x 8; scaled to 0..1, the largest 0.02; no labels",
     ),
-    (
-        ".npz with images alone (audit, amortize)",
-        lambda p: npz(p, images=pixels()),
-        {},
-        "20 images, 1 x 8 x 8; scaled",
-    ),
+    (".npz with images alone (audit, amortize)", lambda p: npz(p, images=pixels()), {}, "20 images, 1 x 8 x 8; scaled"),
 ]
 
 REFUSED = [

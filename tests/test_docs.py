@@ -68,14 +68,10 @@ def test_every_page_is_in_a_table_of_contents():
         for fence in fences(page):
             if fence.kind == "{toctree}":
                 words = [line for line in fence.text.splitlines() if line and not line.startswith(":")]
-                listed |= {
-                    (page.parent / word).with_suffix(".md").resolve() for word in words if "*" not in word
-                }
+                listed |= {(page.parent / word).with_suffix(".md").resolve() for word in words if "*" not in word}
     assert {p.resolve() for p in PAGES} - listed == {(DOCS / "index.md").resolve()}
     results = {path for path in listed if path.parent.name == "results"}
-    assert results == {
-        (DOCS / "results" / "README.md").resolve()
-    }  # the others are linked to, not in the sidebar
+    assert results == {(DOCS / "results" / "README.md").resolve()}  # the others are linked to, not in the sidebar
     assert "results/*" not in (DOCS / "index.md").read_text()
 
 

@@ -210,9 +210,7 @@ def test_a_step_that_would_lower_the_bound_is_shortened():
         state = {name: tensor.clone() for name, tensor in natural.state_dict().items()}
         before, targets, _ = natural._targets(phi, y, 0)
         natural._move(targets, 1.0, 1.0)
-        assert natural._targets(phi, y, 0)[0] < before, (
-            "the full step must fall, or there is nothing to shorten"
-        )
+        assert natural._targets(phi, y, 0)[0] < before, "the full step must fall, or there is nothing to shorten"
         natural.load_state_dict(state)
     assert natural.climb(phi, y, 0, steps=1, enough=0.0) > before
 

@@ -262,9 +262,7 @@ def test_it_is_offered_where_it_can_be_afforded_and_needed(monkeypatch):
     assert fit_head(x, y, 3).variational is None
 
 
-@pytest.mark.parametrize(
-    "y", [[0, 1, 2, 0, 1, 2, 0, 1], [0, 1, 1, 0, 1, 1, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]], ids=str
-)
+@pytest.mark.parametrize("y", [[0, 1, 2, 0, 1, 2, 0, 1], [0, 1, 1, 0, 1, 1, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]], ids=str)
 @pytest.mark.parametrize("what", ["noise", "separable", "alike"])
 def test_hard_cases_stay_finite_and_below_zero(what, y):
     """Features that say nothing, or everything, or are nearly all one; a class without examples, or with one."""

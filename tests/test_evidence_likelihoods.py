@@ -35,9 +35,7 @@ def curvature(columns):
 def test_log_prob(regression):
     f, y, D = outputs(), targets(regression), torch.distributions
     expected = (D.Normal(f, SIGMA2**0.5) if regression else D.Categorical(logits=f)).log_prob(y).sum()
-    torch.testing.assert_close(
-        made(regression).log_prob(f, y), expected, rtol=1e-6 if regression else 1e-9, atol=1e-7
-    )
+    torch.testing.assert_close(made(regression).log_prob(f, y), expected, rtol=1e-6 if regression else 1e-9, atol=1e-7)
 
 
 def test_gaussian_from_sums_is_its_log_prob_at_any_noise():

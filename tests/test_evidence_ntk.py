@@ -89,9 +89,7 @@ def test_random_groups_of_a_size_that_does_not_divide_the_data_stay_below():
     means = []
     for outputs, of in ((2, seeds.values()), (None, [0])):
         bound = NtkBound(model, Categorical(), outputs)
-        draws = [
-            float(bound.objective(x[t], y[t], LOW, 4, seed, graph=False)) for t in triples for seed in of
-        ]
+        draws = [float(bound.objective(x[t], y[t], LOW, 4, seed, graph=False)) for t in triples for seed in of]
         means.append(math.fsum(draws) / len(draws))
     whole = float(bound.lower_bound([(x, y)], LOW, lambda _: 0))
     assert len(seeds) == 3
@@ -102,8 +100,7 @@ def test_sampled_outputs_are_unbiased_for_the_partition_bound():
     model, x, y = cases.on_a_grid(), points(), labels()
     bound = NtkBound(model, Categorical(), 1)
     sampled = [
-        float(bound.lower_bound([(x, y)], LOW, lambda _, s=s: s, every_output=False))
-        for s in every_first_output()
+        float(bound.lower_bound([(x, y)], LOW, lambda _, s=s: s, every_output=False)) for s in every_first_output()
     ]
     visited = float(bound.lower_bound([(x, y)], LOW, lambda _: 0))
     assert math.fsum(sampled) / C == pytest.approx(visited, abs=1e-10)

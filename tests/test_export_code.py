@@ -155,9 +155,7 @@ def test_albumentations_changes_colours_as_augury_does(monkeypatch):
 
 
 @pytest.mark.parametrize("library", WRITERS)
-@pytest.mark.parametrize(
-    "families", [(GEOMETRY,), (COLORS,), (FINITE,), (FINITE, GEOMETRY, COLORS), ()], ids=len
-)
+@pytest.mark.parametrize("families", [(GEOMETRY,), (COLORS,), (FINITE,), (FINITE, GEOMETRY, COLORS), ()], ids=len)
 def test_code_of_every_kind_of_policy_runs_and_says_what_it_cannot(monkeypatch, library, families):
     code = WRITERS[library](policy(*families))
     names = run_code(code.text, monkeypatch)

@@ -114,9 +114,7 @@ def exported(run, tmp_path_factory):
     return export_model(run[0], tmp_path_factory.mktemp("exported"))
 
 
-def test_a_run_becomes_a_program_weights_and_a_card_and_files_in_the_way_are_left_alone(
-    run, exported, tmp_path
-):
+def test_a_run_becomes_a_program_weights_and_a_card_and_files_in_the_way_are_left_alone(run, exported, tmp_path):
     _, learned, data = run
     files = sorted(p.name for p in exported.card.parent.iterdir())
     assert files == ["MODEL_CARD.md", "model.pt2", "model.safetensors"]

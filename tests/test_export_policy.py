@@ -35,9 +35,7 @@ def run(tmp_path_factory, short_runs):
 def test_a_run_gives_its_widths_and_they_come_back_from_a_file(run, tmp_path):
     folder, learned = run
     found = Policy.read(folder)
-    assert {n: w.value for n, w in found.widths.items()} == {
-        n: w.value for n, w in learned.invariance.widths.items()
-    }
+    assert {n: w.value for n, w in found.widths.items()} == {n: w.value for n, w in learned.invariance.widths.items()}
     assert found.kind == "coordinates" and found.input_shape == [2] and found.learned["method"] == "lila"
     found = Policy.read(run[0])
     found.write(tmp_path / "p.json")

@@ -42,9 +42,7 @@ def test_the_orbit_is_that_of_a_group(group, size):
 
 def undone(group, x):
     """Return every element of the orbit, brought back by the element that undoes it."""
-    return torch.stack(
-        [group.element(view, group.inverse_of(j)) for j, view in enumerate(group.orbit(x).unbind(1))], 1
-    )
+    return torch.stack([group.element(view, group.inverse_of(j)) for j, view in enumerate(group.orbit(x).unbind(1))], 1)
 
 
 @exactly

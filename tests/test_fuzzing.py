@@ -21,9 +21,7 @@ def test_structured_nonsense_is_read_or_refused(name, tmp_path):
 
 
 def test_a_reader_that_raises_something_else_is_found(tmp_path, monkeypatch):
-    monkeypatch.setitem(
-        READERS, "config", READERS["config"].__class__(READERS["config"].make, lambda f: {}["x"])
-    )
+    monkeypatch.setitem(READERS, "config", READERS["config"].__class__(READERS["config"].make, lambda f: {}["x"]))
     assert "KeyError" in attempt("config", 0, tmp_path)
 
 

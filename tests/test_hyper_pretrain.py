@@ -41,17 +41,13 @@ def digits(n=30, size=12, seed=0):
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
 def test_nt_xent_is_the_double_loop(temperature):
     z, other = torch.randn(2, 5, 4, generator=generator(0), dtype=torch.float64)
-    assert float(nt_xent(z, other, temperature)) == pytest.approx(
-        slow.nt_xent(z, other, temperature), rel=1e-12
-    )
+    assert float(nt_xent(z, other, temperature)) == pytest.approx(slow.nt_xent(z, other, temperature), rel=1e-12)
     assert float(nt_xent(3 * z, other, temperature)) == pytest.approx(float(nt_xent(z, other, temperature)))
 
 
 def test_nt_xent_has_the_gradient_of_finite_differences():
     z, other = torch.randn(2, 4, 3, generator=generator(1), dtype=torch.float64)
-    assert torch.autograd.gradcheck(
-        lambda a, b: nt_xent(a, b, 0.3), (z.requires_grad_(), other.requires_grad_())
-    )
+    assert torch.autograd.gradcheck(lambda a, b: nt_xent(a, b, 0.3), (z.requires_grad_(), other.requires_grad_()))
 
 
 def test_the_invariance_term_is_one_minus_the_cosine_about_the_mean():
@@ -147,9 +143,7 @@ def test_tasks_may_have_images_of_their_own():
     assert torch.equal(pile.y[:10, 0], a.y_train.float()) and torch.equal(pile.y[:10, 1], a.y_train.float())
     assert (pile.y[10:, :2] == UNKNOWN).all() and (pile.y[:10, 2] == UNKNOWN).all()
     assert torch.equal(pile.y[10:, 2], b.y_train.float()) and torch.equal(pile.x[10:], b.x_train)
-    made = amortize(
-        {"a": a, "b": b}, "rotation,flip", "multitask", descriptors={"a": [1, 0], "b": [0, 1]}, **QUICK
-    )
+    made = amortize({"a": a, "b": b}, "rotation,flip", "multitask", descriptors={"a": [1, 0], "b": [0, 1]}, **QUICK)
     assert math.isfinite(made.saved.pretraining.loss)
 
 

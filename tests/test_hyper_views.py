@@ -45,9 +45,7 @@ def test_a_word_means_the_same_for_amortizing_and_for_learning(name):
     amounts = {step.name: step.amount for step in group.steps}
     assert sorted(amounts) == sorted(transform.names)
     transform.set_widths(amounts)
-    assert all(
-        amount == pytest.approx(transform.describe()[name], rel=1e-6) for name, amount in amounts.items()
-    )
+    assert all(amount == pytest.approx(transform.describe()[name], rel=1e-6) for name, amount in amounts.items())
     assert {s.name: s.unit.symbol for s in transform.specs} == {n: operation(n).symbol for n in amounts}
 
 
@@ -134,9 +132,7 @@ def test_every_group_moves_images_and_leaves_their_shape(word):
     assert views_of(word, x, strength=0.0) is x
 
 
-@pytest.mark.parametrize(
-    "word", ["rotation", "translation", "scale", "shear", "crop", "hue", "brightness", "blur"]
-)
+@pytest.mark.parametrize("word", ["rotation", "translation", "scale", "shear", "crop", "hue", "brightness", "blur"])
 def test_a_weaker_group_moves_images_less(word):
     ramp = torch.linspace(0.2, 0.6, 16)
     colours = torch.tensor([1.0, 0.8, 0.5])[:, None, None]

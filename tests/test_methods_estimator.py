@@ -92,9 +92,7 @@ def test_it_takes_part_in_searches_cross_validation_and_pipelines():
 
 
 def test_a_search_in_processes():
-    search = GridSearchCV(
-        augury.InvariantClassifier(**QUICK), {"epochs": [1]}, cv=2, n_jobs=2, error_score="raise"
-    )
+    search = GridSearchCV(augury.InvariantClassifier(**QUICK), {"epochs": [1]}, cv=2, n_jobs=2, error_score="raise")
     with parallel_config("loky"):
         search.fit(*plane(20))
     assert search.best_estimator_.predict(plane(20)[0]).shape == (20,)

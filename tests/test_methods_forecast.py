@@ -33,9 +33,7 @@ class Ticks:
 
 
 def test_the_time_is_made_of_steps_climbs_the_end_and_scores():
-    config = LearnConfig(
-        epochs=10, batch=100, evidence_images=500, evidence_every=2, burn_in=2, evaluate_every=5
-    )
+    config = LearnConfig(epochs=10, batch=100, evidence_images=500, evidence_every=2, burn_in=2, evaluate_every=5)
     costs = Costs(step=0.5, climb=3.0, knot=2.0, widths=6, score=0.01)
     climbs = climbs_of(config)
     assert climbs == 4 and steps_of(config, 1050) == 11
@@ -63,9 +61,7 @@ def test_costly_inputs_are_timed_on_fewer_and_scaled_up():
     config = LearnConfig.for_method("lila", **QUICK)
     images, steps, some = config.evidence_images, config.eta_steps, config.eta_images
     at_once = MAX_ROWS // (config.evidence_samples or config.samples)
-    timed = min(images, at_once) + min(
-        some, at_once
-    )  # the factors and one step, each one pass: the peak of memory
+    timed = min(images, at_once) + min(some, at_once)  # the factors and one step, each one pass: the peak of memory
     assert found.costs.climb == pytest.approx(100.0 * (images + steps * some) / timed)
     assert found.costs.score == pytest.approx(100.0)
 
@@ -103,10 +99,7 @@ def test_the_bar_says_what_will_follow_and_is_full_when_an_epoch_has_ended():
     bar.stage("intervals of the widths", 3, 14)
     assert bar.below.plain == "then: test set, plain to compare"
     bar.step(2, 2, 0.5)
-    assert [task.finished for task in bar.bar.tasks] == [
-        False,
-        True,
-    ]  # evidence and scores may follow the last step
+    assert [task.finished for task in bar.bar.tasks] == [False, True]  # evidence and scores may follow the last step
     bar.epoch({"epoch": 2, "loss": 0.5, "widths": {}})
     assert bar.bar.finished and bar.below.plain == "then: test set, plain to compare\nloss 0.500"
     bar.stage("test set")

@@ -152,9 +152,7 @@ def test_images_from_end_to_end_with_a_folder_and_back(side, tmp_path):
     assert loaded.side == side and torch.equal(loaded(data.x_test), result.model(data.x_test))
 
 
-@pytest.mark.parametrize(
-    ("kind", "posterior"), [(Rff, "natural"), (Relu, "natural"), (Relu, "adam"), (Rff, "point")]
-)
+@pytest.mark.parametrize(("kind", "posterior"), [(Rff, "natural"), (Relu, "natural"), (Relu, "adam"), (Rff, "point")])
 def test_a_killed_run_goes_on_to_the_same_bits(kind, posterior, tmp_path):
     given = {"posterior": posterior, "checkpoint_seconds": 0.0, **QUICK, "epochs": 6, "evaluate_every": 0}
     whole = learn(DATA, net(kind), "invariant_weights", **given)
@@ -220,9 +218,7 @@ def test_refused_before_training(says):
 
 
 def test_the_command_line_takes_hyphens_and_the_network_is_rff_unless_named(npz, augury):
-    words = (
-        "--epochs 3 -S 2 --set samples_eval=2 --model rff_256 -g rotation --method invariant-weights --run a"
-    )
+    words = "--epochs 3 -S 2 --set samples_eval=2 --model rff_256 -g rotation --method invariant-weights --run a"
     result = json.loads(augury("learn", npz, *words.split(), "--json")[1])
     assert result["method"] == "invariant_weights" and "rotation" in result["widths"]
     assert result["baseline"]["method"] == "plain" and result["log_evidence"] < 0

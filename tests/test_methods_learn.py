@@ -118,9 +118,7 @@ def test_a_baseline_leaves_a_comparison_and_a_report(tmp_path):
     refused("baseline itself", learn, data, method="plain", baseline=True)
     normed = nn.Sequential(nn.Flatten(), nn.Linear(144, 3), nn.BatchNorm1d(3))
     with pytest.raises(InputError, match="BatchNorm"):  # augmented takes it; the baseline's evidence does not
-        learn(
-            data, normed, "augmented", widths={"rotation": 30.0}, baseline=True, run=tmp_path / "n", **QUICK
-        )
+        learn(data, normed, "augmented", widths={"rotation": 30.0}, baseline=True, run=tmp_path / "n", **QUICK)
     assert not (tmp_path / "n").exists()
 
 

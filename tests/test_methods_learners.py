@@ -132,9 +132,7 @@ def test_fixup_scalars_learn_at_a_tenth_under_sgd():
     assert sum(p.numel() for g in groups for p in g["params"]) == sum(p.numel() for p in net.parameters())
 
 
-@pytest.mark.parametrize(
-    "method", sorted(METHODS.keys() - {"weight_tied", "invariant_weights"})
-)  # which are choosy
+@pytest.mark.parametrize("method", sorted(METHODS.keys() - {"weight_tied", "invariant_weights"}))  # which are choosy
 def test_a_learner_comes_from_the_table(method):
     config = LearnConfig.for_method(method, samples=2, samples_eval=5)
     learner = build(small_net(), rotation(10.0), config, "classification", 24, X[:2])

@@ -36,9 +36,7 @@ def two_rings(n: int, rotated: bool, seed: int = 0) -> Dataset:
     return Dataset(x, y, x[:20], y[:20], kind="coordinates", class_names=names, source="rings")
 
 
-def make(
-    dtype: torch.dtype = torch.float64, **settings: object
-) -> tuple[Evidence, torch.Tensor, torch.Tensor]:
+def make(dtype: torch.dtype = torch.float64, **settings: object) -> tuple[Evidence, torch.Tensor, torch.Tensor]:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2)).to(dtype)
     transform = AffineCoordinates(("rotation", "scale_x")).to(dtype)
@@ -136,13 +134,7 @@ def test_lila_learns_the_noise_of_a_regression():
 
 def test_a_killed_lila_run_continues_to_the_same_bits(tmp_path):
     data = two_rings(40, rotated=True)
-    settings = {
-        "samples": 4,
-        "batch": 20,
-        "generators": ("rotation",),
-        "burn_in": 1,
-        "checkpoint_seconds": 0.0,
-    }
+    settings = {"samples": 4, "batch": 20, "generators": ("rotation",), "burn_in": 1, "checkpoint_seconds": 0.0}
     whole = learn(data, method="lila", epochs=6, run=tmp_path / "whole", **settings)
 
     with pytest.raises(Killed):

@@ -103,10 +103,7 @@ def test_a_given_nu_stays_and_an_automatic_one_follows_SI(monkeypatch):
         trace.append(learner.end_epoch(BATCHES, 1, generator(0))["nu"])
     gain = math.log(REACH) / config().epochs  # a hundredfold over the run
     gaps = [1.0, (0.95 + MARGIN - 0.97) / 0.02, (0.95 + MARGIN - 0.96) / 0.02, -0.5]
-    steps = [
-        gain * gaps[0],
-        *(FINEST * gap for gap in gaps[1:]),
-    ]  # halved at the crossing, down to the finest
+    steps = [gain * gaps[0], *(FINEST * gap for gap in gaps[1:])]  # halved at the crossing, down to the finest
     assert gain / 2 < FINEST < gain and gaps[1] < 0 < gaps[2]
     expected = [NU_START * math.exp(sum(steps[:k])) for k in range(5)]
     assert [*trace, learner.nu.item()] == pytest.approx(expected)

@@ -40,9 +40,7 @@ def test_parameters_are_kept_and_the_original_is_untouched():
     net = convolutional()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     swapped = swap_batchnorm(net)
-    assert isinstance(net[1], nn.BatchNorm2d) and all(
-        torch.equal(before[k], v) for k, v in net.state_dict().items()
-    )
+    assert isinstance(net[1], nn.BatchNorm2d) and all(torch.equal(before[k], v) for k, v in net.state_dict().items())
     assert dict(swapped.named_parameters()).keys() == dict(net.named_parameters()).keys()
     for ours, theirs in zip(swapped.parameters(), net.parameters(), strict=True):
         assert torch.equal(ours, theirs) and ours is not theirs and ours.dtype == theirs.dtype

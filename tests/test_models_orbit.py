@@ -78,9 +78,7 @@ def test_samples_are_folded_into_one_forward_pass(training):
 def test_views_of_one_input_are_side_by_side_and_other_names_for_samples():
     model = on_points(eta=0.0)
     x = points(3)
-    torch.testing.assert_close(
-        model.views(x, generator(0), samples=4), x.repeat_interleave(4, 0), rtol=0, atol=0
-    )
+    torch.testing.assert_close(model.views(x, generator(0), samples=4), x.repeat_interleave(4, 0), rtol=0, atol=0)
     model = on_points(n_samples=3, S_eval=5)
     assert (model.samples, model.samples_eval) == (3, 5)
     refused("n_samples and samples", on_points, n_samples=3, samples=3)

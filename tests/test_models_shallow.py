@@ -206,9 +206,7 @@ def test_the_first_layer_of_relu_is_pulled_towards_where_it_began_and_the_pull_i
     with torch.no_grad():
         net.hidden.weight += 0.1
     F, D = net.hidden.weight.shape
-    expected = (
-        0.5 * (F + D) / 2 * 0.1
-    )  # half the precision of Xavier's weights, 2 / (F + D) being their variance
+    expected = 0.5 * (F + D) / 2 * 0.1  # half the precision of Xavier's weights, 2 / (F + D) being their variance
     (g,) = torch.autograd.grad(net.hidden_penalty(), net.hidden.weight)
     assert torch.allclose(g, torch.full_like(g, expected), rtol=1e-4)
     assert "anchor" not in net.state_dict() and not made("relu", prior=0.0).precision

@@ -80,9 +80,7 @@ class ViT(nn.Module):
 
 def trunk_and_head():
     torch.manual_seed(0)
-    trunk = nn.Sequential(
-        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(3), nn.Flatten()
-    )
+    trunk = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(3), nn.Flatten())
     return nn.Sequential(trunk.requires_grad_(False), nn.Linear(36, 2))
 
 
@@ -204,14 +202,7 @@ def test_a_trunk_under_no_grad_is_refused_by_what_to_do():
             return self.head(h)
 
     for evidence in ("laplace", "ntk"):
-        refused(
-            r"torch.no_grad\(\).* requires_grad_\(False\)",
-            augury.learn,
-            data(),
-            Cut(),
-            evidence=evidence,
-            **QUICK,
-        )
+        refused(r"torch.no_grad\(\).* requires_grad_\(False\)", augury.learn, data(), Cut(), evidence=evidence, **QUICK)
 
 
 def test_freeze_takes_names_beginnings_or_the_trunk():
@@ -242,9 +233,7 @@ def test_a_run_begins_with_the_weights_of_another_and_trains_its_head(tmp_path):
     loaded = augury.load_model(tmp_path / "b")
     assert torch.equal(loaded(x), learned.model(x))
     refused("the name and shape", augury.learn, data(), nn.Conv2d(1, 2, 3), **settings)
-    refused(
-        "the name and shape", augury.learn, data(), "mlp", **settings
-    )  # alike are mean and scale of inputs only
+    refused("the name and shape", augury.learn, data(), "mlp", **settings)  # alike are mean and scale of inputs only
 
 
 # Pickles and programs

@@ -100,9 +100,7 @@ def test_a_cell_that_lost_its_worker_runs_again_and_lands_once(tmp_path, executo
     path, places = tmp_path / "r.jsonl", {"place": str(tmp_path)}
     cells = [doubles.cell(seed=s, losses=n, **places) for s, n in enumerate((0, 1, 99, 0))]
     results, failures = run_grid(cells, doubles.run_and_lose, path, jobs=2, executor=executor)
-    assert sorted(r.cell.seed for r in results) == [0, 1, 3] and os.getpid() not in {
-        r.extra["pid"] for r in results
-    }
+    assert sorted(r.cell.seed for r in results) == [0, 1, 3] and os.getpid() not in {r.extra["pid"] for r in results}
     assert [f.cell.seed for f in failures] == [2] and "lost 3 times" in failures[0].message
     assert len(path.read_text().splitlines()) == 3
     assert len(list(tmp_path.glob("2_*"))) == 3  # the first time and two more
@@ -226,9 +224,7 @@ def test_the_committed_tables_are_those_of_the_committed_results(paper, item, tm
     monkeypatch.setenv("AUGURY_DATA", str(tmp_path))
     for path in RESULTS.glob(f"{paper}_*_small.jsonl"):
         (tmp_path / path.name).symlink_to(path)
-    monkeypatch.setattr(
-        "papers.figures.Figure.savefig", lambda self, path, **options: path.touch()
-    )  # takes most of it
+    monkeypatch.setattr("papers.figures.Figure.savefig", lambda self, path, **options: path.touch())  # takes most of it
     found = reproduce(Request(paper, item, out=tmp_path, write_only=True))
     assert found.text == (RESULTS / f"{paper}_{item}.md").read_text()
     assert all((RESULTS / path.name).is_file() for path in found.figures)
@@ -241,9 +237,7 @@ def test_mean_and_standard_error_over_seeds_tables_and_groups():
     assert spread([0.91, 0.94, 0.96], 2, 100) == "93.67 ± 1.45"
     assert spread([0.5], 1) == "0.5" and spread([None]) == "-" and mean_se([]) is None
     assert table(["a", "b"], [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
-    groups = grouped(
-        [doubles.result(c) for c in doubles.grid("quick", range(2))], lambda cell: (cell.method,)
-    )
+    groups = grouped([doubles.result(c) for c in doubles.grid("quick", range(2))], lambda cell: (cell.method,))
     seeds = {key: [r.cell.seed for r in group] for key, group in groups.items()}
     assert seeds == {("lila",): [0, 1], ("plain",): [0, 1]}
 
@@ -251,9 +245,7 @@ def test_mean_and_standard_error_over_seeds_tables_and_groups():
 def test_pictures_in_their_colours():
     grey, signed = colours([[0, 99], [50, 0]], 99, signed=False), colours([[99, 0], [0, -99]], 99)
     assert grey[0, 1].tolist() == [1.0] * 3 and grey[0, 0].tolist() == [0.0] * 3
-    assert (
-        signed[0, 0, 0] > signed[0, 0, 2] and signed[1, 1, 2] > signed[1, 1, 0] and signed[0, 1].min() > 0.95
-    )
+    assert signed[0, 0, 0] > signed[0, 0, 2] and signed[1, 1, 2] > signed[1, 1, 0] and signed[0, 1].min() > 0.95
     rgb = colours(np.array([[[127, 0, 0], [0, 0, -127]]]), 127)
     assert rgb.tolist() == [[[1.0, 0.5, 0.5], [0.5, 0.5, 0.0]]]
     row = side_by_side([grey, signed])
@@ -276,11 +268,7 @@ def test_figures_show_their_words_and_repeat_to_the_byte(tmp_path):
 
     drawn(0)
     drawn(1)
-    for name, words in (
-        ("curves", ["a &lt; b"]),
-        ("mosaic", ["views", "maps", "title"]),
-        ("fields", ["p(class 1)"]),
-    ):
+    for name, words in (("curves", ["a &lt; b"]), ("mosaic", ["views", "maps", "title"]), ("fields", ["p(class 1)"])):
         text = (tmp_path / f"{name}0.svg").read_text()
         assert text == (tmp_path / f"{name}1.svg").read_text() and "<dc:date>" not in text
         assert [word for word in words if text.count(f">{word}</text>") != 1] == []

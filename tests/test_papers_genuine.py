@@ -22,9 +22,7 @@ from papers.results import Cell
 
 
 def scores(LI=0.0, relative=0.0, SI=1.0, agreement=1.0):
-    return Scores(
-        Measure(LI, 0.0), relative, Measure(0.0, 0.0), Measure(SI, 0.0), Measure(agreement, 0.0), 10
-    )
+    return Scores(Measure(LI, 0.0), relative, Measure(0.0, 0.0), Measure(SI, 0.0), Measure(agreement, 0.0), 10)
 
 
 def result(method, accuracy, seed=0, sigma=10.0, verdict="genuine", fashion=None, **given):

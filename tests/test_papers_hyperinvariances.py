@@ -38,9 +38,7 @@ def test_table_3_shows_runs_of_table_1_only_and_the_papers_numbers():
 
 def adaptation(i, score) -> Adaptation:
     names = dict(zip(("rotation", "color"), i, strict=True))
-    return Adaptation(
-        names, score, Bound.of(0.1, 1.0, 1.0, 10, 4, 0.05), 1.0, log_evidence=-1.0, train_score=0.9
-    )
+    return Adaptation(names, score, Bound.of(0.1, 1.0, 1.0, 10, 4, 0.05), 1.0, log_evidence=-1.0, train_score=0.9)
 
 
 def test_claims_count_the_descriptors_that_round_right_and_the_sizes_that_win():

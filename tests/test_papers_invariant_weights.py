@@ -56,9 +56,7 @@ def test_the_paper_scale_has_the_papers_settings():
     assert cells[0].settings["network"] == {"units": 1024} and cells[0].subset is None
     assert len(cells) == 3 * 10 and len(ITEMS["table2"].grid("paper", [0])) == 4 * 6
     priors = {
-        (name, scale): {
-            c.settings["network"]["prior"] for c in ITEMS[name].grid(scale, [0]) if c.model == "relu"
-        }
+        (name, scale): {c.settings["network"]["prior"] for c in ITEMS[name].grid(scale, [0]) if c.model == "relu"}
         for name in ("table2", "table5", "table8", "table5_anchored", "table8_anchored")
         for scale in ("small", "paper")
     }
@@ -75,13 +73,7 @@ def test_models_that_are_compared_by_the_bound_share_one_prior_unless_asked_for_
     assert not any("delta_steps" in c.settings for c in best)
 
 
-SHARED = {
-    "table1": "table4",
-    "figure2": "table4",
-    "table7": "table2",
-    "figure4": "table2",
-    "figure6": "table3",
-}
+SHARED = {"table1": "table4", "figure2": "table4", "table7": "table2", "figure4": "table2", "figure6": "table3"}
 
 
 @pytest.mark.parametrize(("item", "whose"), SHARED.items())
@@ -116,9 +108,7 @@ def test_the_published_numbers_are_those_of_the_paper():
 def result(cell: Cell, accuracy=0.5, bound=-1.0, **widths) -> Result:
     planted = {"rotated": 180.0, "partially_rotated": 90.0}.get(cell.variant)
     made = {name: Width(value, "deg", planted=planted) for name, value in widths.items()}
-    invariance = Invariance(
-        made, cell.method, cell.model, "MNIST, x", accuracy, log_evidence=10 * bound, seconds=1.0
-    )
+    invariance = Invariance(made, cell.method, cell.model, "MNIST, x", accuracy, log_evidence=10 * bound, seconds=1.0)
     return Result(cell.key, cell, invariance, 1, 10, {"rotation": [20.0, 30.0]}, doubles.MACHINE, {})
 
 
@@ -181,10 +171,7 @@ def test_trajectories_start_where_the_width_did_and_show_the_truth():
 def test_which_transformation_wins():
     accuracy = {"none": 0.9, "rotation": 0.95, "affine": 0.945, "scale": 0.8}
     cells = transformations("small", [0], "relu", ["rotated", "scaled"], list(accuracy)[1:])
-    results = [
-        result(c, accuracy[row_of(c)] - (c.variant == "scaled") * (row_of(c) == "affine") * 0.01)
-        for c in cells
-    ]
+    results = [result(c, accuracy[row_of(c)] - (c.variant == "scaled") * (row_of(c) == "affine") * 0.01) for c in cells]
     assert affine_near(results) == {"rotated": True, "scaled": False}
     assert planted_helps(results) == {"rotation on rotated": True, "scale on scaled": False}
     assert learned_helps(results) == {"rotated, over none": True, "scaled, over none": True}
@@ -205,14 +192,10 @@ class TestBanks:
         copies[0, 0, 0, 1], copies[0, 2, 1, 0] = LEVELS, -LEVELS
         (picture,) = pictures(copies)
         assert picture[0, 1].tolist() == [1.0, 0.5, 0.5] and picture[1, 0].tolist() == [0.5, 0.5, 0.0]
-        assert np.array_equal(
-            pictures(np.ones((1, 2, 3, 3), np.int8))[0], colours(np.full((3, 3), 2), LEVELS)
-        )
+        assert np.array_equal(pictures(np.ones((1, 2, 3, 3), np.int8))[0], colours(np.full((3, 3), 2), LEVELS))
 
     def test_only_what_a_figure_shows_is_kept(self):
         cells = [c for item in ITEMS.values() for c in item.grid("small", [0, 1])]
         kept = {(row_of(c), c.variant) for c in cells if drawn(c)}
         assert {row for row, _ in kept} == {"grid", "affine", "rotation", "translation", "scale"}
-        assert ("rotation", "scaled") not in kept and not any(
-            drawn(c) for c in cells if c.seed or c.model == "rff"
-        )
+        assert ("rotation", "scaled") not in kept and not any(drawn(c) for c in cells if c.seed or c.model == "rff")

@@ -50,9 +50,7 @@ def test_recovery_takes_complete_mnist_where_it_is_there(tmp_path, monkeypatch):
 @pytest.mark.parametrize("item", ["table1", "figure2"])
 def test_items_share_their_runs_on_digits_with_recovery(item):
     keys = {c.key for c in recovery_grid("small", [0])}
-    digits = [
-        c for c in ITEMS[item].grid("small", [0]) if c.data.startswith("mnist") and (c.subset or 0) >= 4000
-    ]
+    digits = [c for c in ITEMS[item].grid("small", [0]) if c.data.startswith("mnist") and (c.subset or 0) >= 4000]
     assert digits and {c.key for c in digits} <= keys
 
 
@@ -85,11 +83,7 @@ RIGHT = {
     "original": [{"translate_x": 2.0, "rotation": 15.0}],
 }
 WRONG = {
-    "rotated": [
-        {"rotation": 149.0},
-        {"rotation": 172.0, "translate_x": 3.0},
-        {"rotation": 172.0, "scale_y": 1.3},
-    ],
+    "rotated": [{"rotation": 149.0}, {"rotation": 172.0, "translate_x": 3.0}, {"rotation": 172.0, "scale_y": 1.3}],
     "partially_rotated": [{"rotation": 125.0}],
     "translated": [{"translate_x": 7.0, "translate_y": 4.0}],
     "scaled": [{"scale_x": 1.5, "scale_y": 1.1}],
@@ -119,9 +113,7 @@ def test_lila_is_compared_seed_by_seed_on_the_same_data():
     results = [doubles.result(doubles.cell("lila", s), a, -5.0) for s, a in ((0, 0.9), (1, 0.8))]
     results += [doubles.result(doubles.cell("plain", s), a, -6.0) for s, a in ((0, 0.7), (1, 0.5), (2, 0.0))]
     results += [doubles.result(doubles.cell("augerino", 0), 0.95)]
-    found = {
-        rival: ahead("", rival, lambda c: (c.variant,)).check(results) for rival in ("plain", "augerino")
-    }
+    found = {rival: ahead("", rival, lambda c: (c.variant,)).check(results) for rival in ("plain", "augerino")}
     assert found == {"plain": {"rotated": True}, "augerino": {"rotated": False}}
     worse = ahead("", "plain", lambda c: (c.variant,), lambda group: [r.cell.seed - r.N for r in group])
     assert worse.check(results) == {"rotated": False}  # equal, seed by seed; not so over all seeds
@@ -139,9 +131,7 @@ def test_the_predictive_of_a_linear_model_is_that_of_sampled_weights(monkeypatch
         p = (net(point).softmax(0)).detach()
         H += torch.kron(torch.diag(p) - torch.outer(p, p), torch.outer(point, point))
     root = torch.linalg.cholesky(torch.linalg.inv(H))
-    weights = (
-        net.weight.detach().flatten() + torch.randn(40_000, 4, generator=rng, dtype=torch.float64) @ root.T
-    )
+    weights = net.weight.detach().flatten() + torch.randn(40_000, 4, generator=rng, dtype=torch.float64) @ root.T
     truth = torch.einsum("kcd,md->kmc", weights.unflatten(1, (2, 2)), grid).softmax(-1).mean(0)
     ours = predictive(net, x, grid, delta, 1, rng)
     assert torch.allclose(ours, truth, atol=0.015)

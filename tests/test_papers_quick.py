@@ -25,29 +25,17 @@ SHOWS = {
         "saliency": ["| C4 | WT | 1.00 ± 0.00 |"],
         "drift": ["| T3 | DA | occluded |", "| C4 | WT | mnist5k: test | 0.000 |"],
         "spectrum": ["| T3 | IR 2 |", "sigma_max(W_1), last"],
-        "proposition": [
-            "sigma_max(W) grew in 0 of 2 runs",
-            "| flip_x | pair | flow |",
-            "of W(0) exp(-2 M t)",
-        ],
+        "proposition": ["sigma_max(W) grew in 0 of 2 runs", "| flip_x | pair | flow |", "of W(0) exp(-2 M t)"],
         "verdicts": ["| mnist5k | C4 | WT |", "| SI | 0.95 (ours) |"],
     },
     "hyperinvariances": {
         "table1": ["should be [1, 1]", "rotation, N = 4", "random conv"],
-        "table2": [
-            "stand in for STL-10",
-            "| cifar | hyper | [",
-            "84.0",
-            "one extractor is at most a point",
-        ],
+        "table2": ["stand in for STL-10", "| cifar | hyper | [", "84.0", "one extractor is at most a point"],
         "table3": ["| digit | 4 | mtl |", "2XB/sqrt(n)"],
         "figure1": ["| left | rotation, color | rotation |", "| middle |", "random pairs", "log_evidence"],
     },
     "invariant_weights": {
-        "figure1": [
-            "| rotated | fixed 45 deg | 45.0 (planted 180) |",
-            "| partially_rotated | learned from 5 deg |",
-        ],
+        "figure1": ["| rotated | fixed 45 deg | 45.0 (planted 180) |", "| partially_rotated | learned from 5 deg |"],
         "table4": ["| fixed 175 deg | ours |", "-0.43 | -0.42 | -0.26", "full rotation is learned"],
         "table1": ["| learned from 5 deg | ours |", "best fixed rotation"],
         "figure2": ["| learned from 5 deg |"],
@@ -71,9 +59,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("results")
 
 
-@pytest.mark.parametrize(
-    ("paper", "item"), [(paper, item) for paper, items in SHOWS.items() for item in items]
-)
+@pytest.mark.parametrize(("paper", "item"), [(paper, item) for paper, items in SHOWS.items() for item in items])
 def test_an_item_runs_and_writes_ours_beside_the_papers(paper, item, folder, capsys, short_runs):
     figures = item.startswith("figure") or bool({item, f"{paper} {item}"} & DRAWN)
     found = doubles.quick(capsys, folder, paper, item, SHOWS[paper][item], figures)
@@ -108,11 +94,7 @@ def test_filters_and_the_table_for_a_person(tmp_path, augury):
     assert len((tmp_path / "lila_figure1_quick.jsonl").read_text().splitlines()) == 1
 
 
-WITHOUT = {
-    "reproduce lila tabel1": "'table1'",
-    "reproduce --help": "papers lila",
-    "--help": "Reproduce a table",
-}
+WITHOUT = {"reproduce lila tabel1": "'table1'", "reproduce --help": "papers lila", "--help": "Reproduce a table"}
 
 
 @pytest.mark.parametrize("words", WITHOUT)

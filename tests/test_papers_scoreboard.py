@@ -23,9 +23,7 @@ def there(tmp_path, monkeypatch):
 
 def test_the_page_of_results_is_that_of_the_committed_results(there):
     page = (RESULTS / "README.md").read_text()
-    assert page.partition(BEGIN)[2].partition(END)[0] == f"\n{text(rows(RESULTS))}", (
-        "python -m papers scoreboard"
-    )
+    assert page.partition(BEGIN)[2].partition(END)[0] == f"\n{text(rows(RESULTS))}", "python -m papers scoreboard"
     assert (RESULTS / PICTURE).is_file()
 
 
@@ -42,15 +40,9 @@ def test_claims_are_judged_by_the_means_over_seeds_and_what_fails_is_named():
     assert claim.check([*results, *rivals]) == {"rotated": True}
     assert claim.check([results[1], *rivals]) == {"rotated": False} and claim.check(results) == {}
     held = {claim: {"a": False, "b": True}, Claim("other", lambda _: {}): {"c": True}}
-    shown = text([
-        Row("lila", "table1", results, 3, held, [Pair("x", 1.0, 2.0)]),
-        Row("lila", "table2", [], 5, {}, []),
-    ])
+    shown = text([Row("lila", "table1", results, 3, held, [Pair("x", 1.0, 2.0)]), Row("lila", "table2", [], 5, {}, [])])
     assert "1 of 2 items have results" in shown and "2 of 3 comparisons" in shown and "(67 %;" in shown
-    assert (
-        "| A | [table1](lila_table1.md) | 2 of 3 | 2 | 2 | 2 of 3 |" in shown
-        and "| A | table2 | 0 of 5 |" in shown
-    )
+    assert "| A | [table1](lila_table1.md) | 2 of 3 | 2 | 2 | 2 of 3 |" in shown and "| A | table2 | 0 of 5 |" in shown
     assert "- **A table1**, LILA is ahead: not in 1 of 2 (a). Too few data.\n" in shown
 
 

@@ -28,8 +28,7 @@ def titsias(fit: Sgpr, x, y) -> float:
     Q = K_u @ torch.linalg.solve(K_uu, K_u.mT)
     noisy = Q + fit.noise * torch.eye(len(x), dtype=x.dtype)
     fits = sum(
-        MultivariateNormal(m.expand(len(x)), noisy).log_prob(t)
-        for m, t in zip(fit.mean, targets.mT, strict=True)
+        MultivariateNormal(m.expand(len(x)), noisy).log_prob(t) for m, t in zip(fit.mean, targets.mT, strict=True)
     )
     return float(fits - targets.shape[1] * (K - Q).trace() / (2 * fit.noise))
 

@@ -37,10 +37,7 @@ def answers(tmp_path_factory):
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_give_the_answer_of_one(name, answers):
     one, *two = CASES[name](None), *(found[name] for found in answers)
-    exact, rough = (
-        {"rtol": 1e-6, "atol": 1e-9},
-        {"rtol": 1e-2 if name == "last_layer" else 1e-3, "atol": 1e-4},
-    )
+    exact, rough = ({"rtol": 1e-6, "atol": 1e-9}, {"rtol": 1e-2 if name == "last_layer" else 1e-3, "atol": 1e-4})
     tolerance = exact if name.startswith(("climb", "contrastive", "own loop")) else rough  # float64, float32
     for found in two:
         assert found.keys() == one.keys()
@@ -54,13 +51,7 @@ def test_two_processes_give_the_answer_of_one(name, answers):
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"}
 QUICK = ("-g", "rotation", "--epochs", 3, "--batch", 25, "--model", "mlp", "--no-baseline", "--json", "-q")
-SETTINGS = {
-    "evidence_images": 40,
-    "eta_images": 10,
-    "evidence_below": 9.0,
-    "samples_eval": 4,
-    "checkpoint_seconds": 0,
-}
+SETTINGS = {"evidence_images": 40, "eta_images": 10, "evidence_below": 9.0, "samples_eval": 4, "checkpoint_seconds": 0}
 
 
 @pytest.fixture(scope="module")
@@ -109,16 +100,7 @@ def test_a_killed_process_ends_the_others_with_a_message_and_the_run_resumes(com
 
 @pytest.mark.slow  # several processes load torch
 def test_torchrun_gives_the_answer_of_one_process_and_only_the_first_speaks(command, alone, tmp_path):
-    words = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "-m",
-        "augury",
-    ]
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "augury"]
     done = subprocess.run([*words, *command], env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert result(done.stdout) == pytest.approx(alone, rel=1e-3)
@@ -139,9 +121,7 @@ def test_a_command_for_one_process_is_refused_where_several_were_started(augury,
     for words in (["adapt", "e.safetensors", "d.npz"], ["doctor", "d.npz"], ["report", "a"]):
         code, out, err = augury(*words)
         assert (
-            code == 2
-            and out == ""
-            and f"augury {words[0]} takes one process; 2 were started" in " ".join(err.split())
+            code == 2 and out == "" and f"augury {words[0]} takes one process; 2 were started" in " ".join(err.split())
         )
 
 

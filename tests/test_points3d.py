@@ -28,9 +28,7 @@ def test_rodrigues_equals_matrix_exp_with_gradients(scale):
 
 
 def test_second_derivative_at_zero():
-    assert torch.autograd.gradgradcheck(
-        rotation_matrices, torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
-    )
+    assert torch.autograd.gradgradcheck(rotation_matrices, torch.zeros(2, 3, dtype=torch.float64, requires_grad=True))
 
 
 @pytest.mark.parametrize(("axis", "start", "end"), [("x", 1, 2), ("y", 2, 0), ("z", 0, 1)])

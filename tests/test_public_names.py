@@ -35,9 +35,7 @@ def test_a_strict_type_checker_sees_real_types_in_a_file_that_uses_every_name(tm
         [*command, str(user), str(reveal)], capture_output=True, text=True, check=False, env=environment
     )
     *notes, wrong, last = done.stdout.splitlines()
-    assert len(notes) == len(augury.__all__) and not any(note.endswith('"Any"') for note in notes), (
-        done.stdout
-    )
+    assert len(notes) == len(augury.__all__) and not any(note.endswith('"Any"') for note in notes), done.stdout
     assert 'Module has no attribute "lern"' in wrong and last.startswith("Found 1 error"), done.stdout
 
 

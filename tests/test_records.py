@@ -47,10 +47,7 @@ def test_a_record_comes_back_with_its_types():
         ({"name": "a", "sure": 1}, "Outer.sure must be true or false"),
         ({"name": "a", "inner": {"share": 2}}, "Inner.share must be from 0 to 1; got 2"),
         ({"name": "a", "many": [{"share": 1}, 3]}, "Inner must be a JSON object; got 3"),
-        (
-            {"name": "a", "by_name": {"k": [1, None]}},
-            r"Outer.by_name.k\[1\] must be a finite number; got None",
-        ),
+        ({"name": "a", "by_name": {"k": [1, None]}}, r"Outer.by_name.k\[1\] must be a finite number; got None"),
     ],
     ids=str,
 )

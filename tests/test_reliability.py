@@ -20,16 +20,7 @@ from augury.training.loop import fit
 from augury.training.progress import Progress
 from augury.training.run_folder import locked, open_run
 from refusal import refused
-from training_doubles import (
-    KillAt,
-    Killed,
-    ToyLearner,
-    coordinates,
-    same_bits,
-    settings,
-    state_of,
-    without_time,
-)
+from training_doubles import KillAt, Killed, ToyLearner, coordinates, same_bits, settings, state_of, without_time
 
 CONFIG, DATA = settings(epochs=4), coordinates()
 EVIDENCES = [-5.0, -3.0, -4.0, -2.0]
@@ -129,9 +120,7 @@ def test_a_full_disk_and_a_read_only_folder_leave_the_last_checkpoint_whole(
     class FillAt(Progress):
         def epoch(self, row):
             if row["epoch"] == 3:
-                monkeypatch.setattr(
-                    *((checkpoint, where) if where == "save_file" else (files.Path, where)), fails
-                )
+                monkeypatch.setattr(*((checkpoint, where) if where == "save_file" else (files.Path, where)), fails)
 
     with pytest.raises(RunError, match=r"cannot write .*epoch-000003"):
         fit(ToyLearner(EVIDENCES), DATA, CONFIG, open_run(tmp_path / "run", CONFIG.to_json()), FillAt())
@@ -187,20 +176,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path, whole):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_the_command_says_how_to_resume(npz, augury, monkeypatch, name):
     fit, number = learning.fit, getattr(signal, name)
-    words = [
-        "learn",
-        npz,
-        "-g",
-        "rotation",
-        "--no-baseline",
-        "--epochs",
-        "2",
-        "--run",
-        "a",
-        "--model",
-        "mlp5",
-        "-q",
-    ]
+    words = ["learn", npz, "-g", "rotation", "--no-baseline", "--epochs", "2", "--run", "a", "--model", "mlp5", "-q"]
     monkeypatch.setattr(learning, "fit", lambda *args: fit(*args[:4], Signal(number, 1, 1)))
     code, out, err = augury(*words)
     assert code == 128 + number and not out
@@ -229,9 +205,7 @@ def test_a_second_process_in_the_same_folder_is_refused(augury, npz):
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout.readline() == "in\n"
-        code, _, err = augury(
-            "learn", npz, "--run", "a", "--epochs", "1", "--model", "mlp5", "-g", "rotation"
-        )
+        code, _, err = augury("learn", npz, "--run", "a", "--epochs", "1", "--model", "mlp5", "-g", "rotation")
         assert code == 2 and "another process is at work in the run folder a" in " ".join(err.split())
         process.kill()
     with locked(Path("a")):  # a killed process leaves no lock

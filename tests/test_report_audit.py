@@ -98,9 +98,7 @@ def test_several_are_side_by_side_with_a_column_for_each_and_a_row_for_each_figu
     ]:
         assert words in tree.text
     labels = [value for name, value in tree.attributes if name == "aria-label"]
-    assert any(
-        label.startswith("rotation. By epoch") and "one:" in label and "two:" in label for label in labels
-    )
+    assert any(label.startswith("rotation. By epoch") and "one:" in label and "two:" in label for label in labels)
     assert "<script>alert" not in html and tree.tags.count("script") == 1
     learned, audits, adapted = tables(several)
     assert learned[1] == ["", "one", "two"] and audits[1] == ["", "three"] and adapted[1] == ["", "four"]

@@ -67,17 +67,8 @@ def page(folder) -> str:
 
 def test_the_answer_comes_first_with_interval_truth_verdict_and_scores(run):
     tree = parsed(page(run))
-    assert tree.text.index("The labels of most inputs do not change under") < tree.text.index(
-        "How it was learned"
-    )
-    for words in [
-        "rotation up to ±88.4°",
-        "80.0° to 95.5°",
-        "±90.0°",
-        "invariant",
-        "×1.10",
-        "at least ×1.00",
-    ]:
+    assert tree.text.index("The labels of most inputs do not change under") < tree.text.index("How it was learned")
+    for words in ["rotation up to ±88.4°", "80.0° to 95.5°", "±90.0°", "invariant", "×1.10", "at least ×1.00"]:
         assert words in tree.text
     assert "No invariance to shear was found." in tree.text and "Undecided: scale_x." in tree.text
     assert "Planted in the data: rotation ±90.0°." in tree.text
@@ -104,9 +95,7 @@ def test_trajectories_evidence_accuracy_and_loss_are_drawn_by_whole_epochs(run):
     html = page(run)
     tree = parsed(html)
     labels = [value for name, value in tree.attributes if name == "aria-label"]
-    assert any(
-        label.startswith("rotation. By epoch, first to last: rotation: 30.0° to 90.0°") for label in labels
-    )
+    assert any(label.startswith("rotation. By epoch, first to last: rotation: 30.0° to 90.0°") for label in labels)
     for title in ("Log evidence (nats)", "Test accuracy", "Training loss"):
         assert any(label.startswith(title) and "lila:" in label and "plain:" in label for label in labels)
     assert "planted ±90.0°" in tree.text and "kept" in tree.text
@@ -129,9 +118,7 @@ def test_names_of_the_user_never_become_code(run):
 def test_nothing_is_asked_of_the_network(tmp_path, make):
     html = page(make(tmp_path / "one"))
     tree = parsed(html)
-    wanted = [
-        value for name, value in tree.attributes if name in ("src", "href", "srcset", "action", "poster")
-    ]
+    wanted = [value for name, value in tree.attributes if name in ("src", "href", "srcset", "action", "poster")]
     assert all(value.startswith("#") for value in wanted)
     assert re.findall(r"https?://[^\s'\"<)]+", html) == ["http://www.w3.org/2000/svg"] * html.count("w3.org")
     assert "@import" not in html and re.findall(r"url\((?!data:image/)", html) == []
@@ -215,8 +202,7 @@ def test_pictures_that_would_make_the_page_too_large_are_left_out(run, monkeypat
 def test_the_headline_says_what_there_is_to_say(run, widths, says):
     values = json.loads((run / "invariance.json").read_text())
     values["widths"] = {
-        n: {"value": v, "unit": "deg" if n == "rotation" else "", "verdict": w}
-        for n, (w, v) in widths.items()
+        n: {"value": v, "unit": "deg" if n == "rotation" else "", "verdict": w} for n, (w, v) in widths.items()
     }
     put(run / "invariance.json", values)
     assert says in parsed(page(run)).text
@@ -232,11 +218,7 @@ def test_what_cannot_be_read_or_written_is_an_error_that_says_so(run, tmp_path):
     other = tmp_path / "mine.html"
     other.write_text("<p>my own page</p>")
     (tmp_path / "d.html").mkdir()
-    for out, says in (
-        ("mine.html", "not overwritten"),
-        ("a.txt", r"must be an \.html"),
-        ("d.html", "is a folder"),
-    ):
+    for out, says in (("mine.html", "not overwritten"), ("a.txt", r"must be an \.html"), ("d.html", "is a folder")):
         refused(says, write_report, run, out=tmp_path / out)
     refused("at least one run", write_report)
     refused("no such folder", write_report, tmp_path / "nowhere")
@@ -255,9 +237,7 @@ def test_a_sheet_that_is_missing_is_an_error_and_none_is_read_from_elsewhere(run
     refused(r"views/secret\.png", write_report, run, error=RunError)
 
 
-@pytest.mark.parametrize(
-    "y", [[1e308, -1e308, 0.0], [1e300] * 3, [5e-324, 0.0, 0.0], [math.nan, math.inf, 1.0]]
-)
+@pytest.mark.parametrize("y", [[1e308, -1e308, 0.0], [1e300] * 3, [5e-324, 0.0, 0.0], [math.nan, math.inf, 1.0]])
 def test_numbers_that_no_axis_can_hold_are_left_out_of_a_figure(y):
     lines = [Line("a", [1, 2, 3], y), Line("b", [1, 2, 3], [1.0, 2.0, 3.0], spread=[1e308, 1.0, 1.0])]
     for drawn in (lines, lines[:1]):

@@ -99,11 +99,7 @@ def test_a_network_of_ones_own_must_be_given_and_must_fit(tmp_path):
 
 
 def test_where_there_is_no_model_the_reason_is_said(tmp_path):
-    for file, says in (
-        ("audit.json", "holds an audit"),
-        ("config.json", "has not ended"),
-        ("x", "holds no run"),
-    ):
+    for file, says in (("audit.json", "holds an audit"), ("config.json", "has not ended"), ("x", "holds no run")):
         folder = tmp_path / file.partition(".")[0]
         folder.mkdir()
         (folder / file).write_text("{}")

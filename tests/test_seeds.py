@@ -17,9 +17,7 @@ def widths(*triples):
     return [Width(value, "deg", low, high) for value, low, high in triples]
 
 
-@pytest.mark.parametrize(
-    ("nu", "t"), [(1.0, 12.706), (2.0, 4.303), (7.0, 2.365), (30.0, 2.042), (math.inf, 1.96)]
-)
+@pytest.mark.parametrize(("nu", "t"), [(1.0, 12.706), (2.0, 4.303), (7.0, 2.365), (30.0, 2.042), (math.inf, 1.96)])
 def test_students_quantile(nu, t):
     assert student(nu) == approx(t, rel=1e-3)
 

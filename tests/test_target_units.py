@@ -94,13 +94,7 @@ def test_a_run_from_before_the_scaling_is_read_as_it_is_but_not_resumed(tmp_path
     data, run = in_euros(by_hand()), tmp_path / "run"
     learn(data, nn.Linear(2, 1), "plain", run=run, **QUICK)
     net = nn.Linear(2, 1)
-    old = {
-        "kind": "network",
-        "network": "custom",
-        "input_shape": [2],
-        "n_outputs": 1,
-        "data_kind": "coordinates",
-    }
+    old = {"kind": "network", "network": "custom", "input_shape": [2], "n_outputs": 1, "data_kind": "coordinates"}
     save_model(run / "model.safetensors", net, SavedModel.from_json(old | {"task": "regression"}))
     config = json.loads((run / "config.json").read_text())
     del config["data"]["targets"]

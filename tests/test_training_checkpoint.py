@@ -34,13 +34,7 @@ def test_a_killed_run_continues_to_the_same_bits(tmp_path, kind, epoch, step):
     expected = fit(whole, data, config)
 
     with pytest.raises(doubles.Killed):
-        fit(
-            learner_for(kind),
-            data,
-            config,
-            open_run(tmp_path / "run", config.to_json()),
-            doubles.KillAt(epoch, step),
-        )
+        fit(learner_for(kind), data, config, open_run(tmp_path / "run", config.to_json()), doubles.KillAt(epoch, step))
     resumed = learner_for(kind)
     folder = open_run(tmp_path / "run", config.to_json(), resume=True)
     result = fit(resumed, data, config, folder)
@@ -112,12 +106,7 @@ def test_a_failed_write_leaves_the_checkpoint_before_it(tmp_path):
     with pytest.raises(TypeError):
         save_checkpoint(tmp_path, 2, {"w": torch.zeros(2)}, {"note": object()})
     tensors, facts, damaged = load_checkpoint(tmp_path)
-    assert (
-        not damaged
-        and facts["epoch"] == 1
-        and facts["note"] == "first"
-        and torch.equal(tensors["w"], torch.ones(2))
-    )
+    assert not damaged and facts["epoch"] == 1 and facts["note"] == "first" and torch.equal(tensors["w"], torch.ones(2))
     save_checkpoint(tmp_path, 3, {"w": torch.zeros(2)}, {})
     save_checkpoint(tmp_path, 3, {"w": torch.zeros(2)}, {}, step=2)
     names = ["epoch-000003-step-000002.safetensors", "epoch-000003.safetensors"]
@@ -132,12 +121,7 @@ def test_damaged_and_missing_checkpoints_are_told_apart(tmp_path):
     _, facts, damaged = load_checkpoint(tmp_path)
     assert facts["epoch"] == 1 and "epoch-000002.safetensors is damaged" in damaged[0]
     save_file({"w": torch.ones(2)}, tmp_path / "epoch-000001.safetensors")
-    refused(
-        "000002.safetensors is damaged.*000001.safetensors is damaged",
-        load_checkpoint,
-        tmp_path,
-        error=RunError,
-    )
+    refused("000002.safetensors is damaged.*000001.safetensors is damaged", load_checkpoint, tmp_path, error=RunError)
 
 
 def test_a_checkpoint_of_version_0_1_is_read(tmp_path):

@@ -76,9 +76,7 @@ def test_confusion_counts_every_test_input(tmp_path):
     left = left_by(tmp_path, model, data, outputs)
     for t in range(3):
         for a in range(3):
-            right = sum(
-                int(y) == t and int(f.argmax()) == a for y, f in zip(data.y_test, outputs, strict=True)
-            )
+            right = sum(int(y) == t and int(f.argmax()) == a for y, f in zip(data.y_test, outputs, strict=True))
             assert left.confusion[t][a] == right
     counts = [n for _, _, n in left.confused]
     assert left.tested == 30 == sum(map(sum, left.confusion)) and counts == sorted(counts, reverse=True)

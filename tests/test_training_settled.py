@@ -12,9 +12,7 @@ def test_drift_is_the_distance_between_the_means_of_the_halves():
 
 
 def at_rest(track, evidences=(), window=10):
-    return settled(
-        [[value] for value in track], evidences, window, eta_tolerance=0.02, evidence_tolerance=0.01
-    )
+    return settled([[value] for value in track], evidences, window, eta_tolerance=0.02, evidence_tolerance=0.01)
 
 
 def test_a_width_that_grows_is_not_settled_one_that_jitters_is_and_short_histories_never_are():

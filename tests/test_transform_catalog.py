@@ -35,12 +35,7 @@ def test_words_of_one_family_share_a_transformation_families_compose_and_numbers
     ("words", "kind", "shape", "message"),
     [
         ("rotatoin", "image", (1, 8, 8), "Did you mean 'rotation'"),
-        (
-            "time_shift",
-            "image",
-            (1, 8, 8),
-            "'time_shift' acts on data of kind signal. For data of kind image",
-        ),
+        ("time_shift", "image", (1, 8, 8), "'time_shift' acts on data of kind signal. For data of kind image"),
         ("rotation", "signal", (1, 8), "kind image or coordinates. .* time_shift, time_stretch, amplitude"),
         ("hue", "image", (1, 8, 8), "hue need images with 3 channels; yours have 1. .*brightness"),
         ("C4", "image", (1, 8, 9), "C4 needs square images; yours are 8 x 9"),

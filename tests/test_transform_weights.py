@@ -54,9 +54,7 @@ def test_exact_for_whole_pixels():
 def test_rotations_agree_up_to_interpolation_of_white_noise(degrees, bound):
     assert relative_difference(noise(64, 1), blobs(20, 1), rotation(degrees)) < bound
     forward = warp(noise(64, 1), rotation(degrees).expand(64, 1, 2, 3))[:, 0]
-    assert relative_difference(noise(64, 1), blobs(20, 1), rotation(degrees), forward) > 0.1, (
-        "needs the inverse"
-    )
+    assert relative_difference(noise(64, 1), blobs(20, 1), rotation(degrees), forward) > 0.1, "needs the inverse"
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.3])

@@ -62,9 +62,7 @@ def test_a_rotation_by_90_degrees_is_rot90(quarters):
 
 def test_translations_are_pixel_shifts_with_zeros_coming_in():
     x = images(2, 1, 6, 8)
-    T = torch.tensor(
-        [[1, 0, 2 * 3 / 8], [0, 1, -2 * 2 / 6]], dtype=torch.float64
-    )  # 3 columns on, 2 rows back
+    T = torch.tensor([[1, 0, 2 * 3 / 8], [0, 1, -2 * 2 / 6]], dtype=torch.float64)  # 3 columns on, 2 rows back
     views = warp(x, T.expand(2, 1, 2, 3))[:, 0]
     expected = torch.zeros_like(x)
     expected[..., 2:, :-3] = x[..., :-2, 3:]

@@ -59,36 +59,18 @@ def test_adapt_says_what_was_read(augury, tmp_path):
     save_model(tmp_path / "e.safetensors", extractor(), describe_extractor(extractor()))
     data = task(0, N=40)
     np.savez(tmp_path / "t.npz", x=data.x_train.numpy(), y=data.y_train.numpy())
-    code, _, err = augury(
-        "adapt", tmp_path / "e.safetensors", tmp_path / "t.npz", "--descriptor", "left=0,right=1"
-    )
-    assert (
-        code == 0
-        and f"Read file {tmp_path / 't.npz'}: 32 + 8 images, 2 x 8 x 8, 2 classes: 0, 1; values" in err
-    )
+    code, _, err = augury("adapt", tmp_path / "e.safetensors", tmp_path / "t.npz", "--descriptor", "left=0,right=1")
+    assert code == 0 and f"Read file {tmp_path / 't.npz'}: 32 + 8 images, 2 x 8 x 8, 2 classes: 0, 1; values" in err
 
 
 def test_amortize_says_what_was_read(augury, folder):
-    words = (
-        "amortize",
-        folder,
-        "--groups",
-        "flip_x",
-        "--epochs",
-        1,
-        "--batch",
-        10,
-        "--encoder",
-        "conv16",
-    )
+    words = ("amortize", folder, "--groups", "flip_x", "--epochs", 1, "--batch", 10, "--encoder", "conv16")
     code, _, err = augury(*words)
     assert code == 0 and f"Read folder {folder}: 20 images, 1 x 8 x 8; scaled to 0..1; no labels" in err, err
     assert "contrastive" in err and "evidence" not in err and "test set" not in err
     code, out, _ = augury("report", "runs/pets-extractor")
     page = (folder.parent / out.strip()).read_text()
-    assert (
-        "contrastive" in page and "has not ended" not in page and "None" not in page and "targets" not in page
-    )
+    assert "contrastive" in page and "has not ended" not in page and "None" not in page and "targets" not in page
 
 
 @pytest.mark.parametrize("names", [("Train", "Test"), ("training", "testing"), ("train", "val")])
@@ -101,24 +83,9 @@ def test_splits_are_no_classes(augury, tmp_path, names):
 
 
 ASKED = {
-    "signals [N, T, C]": (
-        arrays(128, 6),
-        "images .* signals of 128 steps in 6 channels",
-        "signal",
-        "6 channels x 128",
-    ),
-    "clouds [N, P, 3]": (
-        arrays(50, 3),
-        "clouds of 50 points .* signals of 50 steps",
-        "points",
-        "point clouds, 50 x 3",
-    ),
-    "images [N, H, W]": (
-        arrays(12, 20),
-        "images of 12 x 20 pixels .* signals",
-        "image",
-        "images, 1 x 12 x 20",
-    ),
+    "signals [N, T, C]": (arrays(128, 6), "images .* signals of 128 steps in 6 channels", "signal", "6 channels x 128"),
+    "clouds [N, P, 3]": (arrays(50, 3), "clouds of 50 points .* signals of 50 steps", "points", "point clouds, 50 x 3"),
+    "images [N, H, W]": (arrays(12, 20), "images of 12 x 20 pixels .* signals", "image", "images, 1 x 12 x 20"),
 }
 
 
@@ -161,11 +128,7 @@ def test_an_audit_takes_a_folder_without_labels(augury, tmp_path, model):
     for i in range(6):
         picture(8, 8, "L", value=40 * i).save(tmp_path / "photos" / f"{i}.png")
     code, out, err = augury("audit", model, tmp_path / "photos", "-g", "C4", "--run", tmp_path / "audit")
-    assert (
-        code == 0
-        and "6 images, 1 x 8 x 8; scaled to 0..1; no labels" in err
-        and "On 6 inputs of folder" in out
-    )
+    assert code == 0 and "6 images, 1 x 8 x 8; scaled to 0..1; no labels" in err and "On 6 inputs of folder" in out
 
 
 def test_an_audit_takes_arrays_without_labels(augury, tmp_path, model):

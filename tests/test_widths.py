@@ -16,15 +16,7 @@ from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import Categorical, Gaussian
 from augury.evidence.ntk import NtkBound
 from augury.evidence.posterior import OutputPosterior
-from augury.evidence.refit import (
-    ElboRefit,
-    Knot,
-    LaplaceRefit,
-    gaussian_evidence,
-    logistic,
-    output_layer,
-    ridge,
-)
+from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, gaussian_evidence, logistic, output_layer, ridge
 from augury.methods.learn import learn
 from augury.methods.widths import (
     DROP,
@@ -88,10 +80,7 @@ def best_by_search(phi, y):
 
 def test_evidence_of_fixed_features_is_the_marginal_likelihood_at_its_best_prior_and_noise():
     net, _, x, y = regression()
-    for phi in (
-        net.features(x).detach(),
-        net.features(x).detach()[:, :10],
-    ):  # more features than data, and fewer
+    for phi in (net.features(x).detach(), net.features(x).detach()[:, :10]):  # more features than data, and fewer
         assert gaussian_evidence(phi, y) == pytest.approx(best_by_search(phi, y), abs=2e-3)
     two = torch.cat([y, y.flip(0)], 1)
     assert gaussian_evidence(net.features(x).detach(), two) == pytest.approx(
@@ -141,9 +130,7 @@ def test_logistic_is_a_minimum_wherever_it_starts():
 
 def test_the_last_layer_is_refitted_only_where_its_outputs_are_the_networks():
     def found(net):
-        return output_layer(
-            Evidence(OrbitAverage(net, AffineCoordinates("rotation"), 2), 5), torch.zeros(1, 2)
-        )
+        return output_layer(Evidence(OrbitAverage(net, AffineCoordinates("rotation"), 2), 5), torch.zeros(1, 2))
 
     ends, goes_on = MLP([2, 4, 3], generator(0)), nn.Sequential(nn.Linear(2, 3), nn.Tanh())
     assert isinstance(found(ends), nn.Linear) and found(goes_on) is None
@@ -171,9 +158,7 @@ def test_a_better_optimum_beyond_a_valley_is_seen_and_a_hopeless_range_is_not_wa
 
 
 def test_two_modes_of_equal_support_are_both_in_the_interval():
-    low, high = profiled(
-        exactly(lambda v: max(-50 * (v - 1) ** 2, -1 - 50 * (v - 2) ** 2)), 1.0, math.pi
-    ).interval()
+    low, high = profiled(exactly(lambda v: max(-50 * (v - 1) ** 2, -1 - 50 * (v - 2) ** 2)), 1.0, math.pi).interval()
     assert low == pytest.approx(0.8, abs=0.03) and high == pytest.approx(2.14, abs=0.03)
 
 
@@ -185,9 +170,7 @@ def test_evidence_that_falls_nowhere_leaves_everything_open():
 def test_noise_of_the_views_widens_the_interval_as_data_would():
     # l from N data, its slope blurred by as much variance as its curvature: the interval of N / 2 data.
     P = 25.0
-    noisy = profiled(
-        lambda v: Knot(-P / 2 * (v - 1) ** 2, torch.tensor([math.sqrt(P) * (v - 1)])), 1.0, math.pi
-    )
+    noisy = profiled(lambda v: Knot(-P / 2 * (v - 1) ** 2, torch.tensor([math.sqrt(P) * (v - 1)])), 1.0, math.pi)
     reach = 1.96 * math.sqrt(2 / P)
     assert noisy.interval() == pytest.approx((1 - reach, 1 + reach), abs=0.02)
 
@@ -215,9 +198,7 @@ def drawn(eta, N=60):
     """Regression data from the averaged network itself."""
     net, _, x, _ = regression(N)
     w = torch.randn(net.units, 1, generator=generator(5), dtype=torch.float64)
-    return (
-        averaged_by_hand(net, x, eta, 64) @ w + 0.3 * torch.randn(N, 1, generator=generator(6)).double()
-    ).detach()
+    return (averaged_by_hand(net, x, eta, 64) @ w + 0.3 * torch.randn(N, 1, generator=generator(6)).double()).detach()
 
 
 def test_an_estimate_outside_the_interval_moves_and_says_so():
@@ -279,11 +260,7 @@ def test_below_a_guess_no_width_is_decided_and_a_note_says_so(value, decided):
     assert {w.verdict for w in after.widths.values()} == {"undecided"}
     (note,) = after.notes
     less = -math.log(2) - value / 4
-    assert (
-        (f" ({less:.2f} nats per input less)" in note) == (less > 0)
-        and "0.00 nats" not in note
-        and "doctor" in note
-    )
+    assert (f" ({less:.2f} nats per input less)" in note) == (less > 0) and "0.00 nats" not in note and "doctor" in note
 
 
 @pytest.mark.parametrize("method", [("lila", "mlp5"), ("invariant_weights", "rff_256")], ids=lambda m: m[0])
@@ -319,9 +296,7 @@ def test_terms_that_vary_more_than_a_true_model_lets_them_widen_the_interval():
     P, scores = 25.0, torch.tensor([1.0, -1.0], dtype=torch.float64)
     true, wrong = (
         profiled(
-            lambda v, f=factor: Knot(
-                -P / 2 * (v - 1) ** 2, torch.zeros(2), scores * math.sqrt(f * P / 2) * (v - 1)
-            ),
+            lambda v, f=factor: Knot(-P / 2 * (v - 1) ** 2, torch.zeros(2), scores * math.sqrt(f * P / 2) * (v - 1)),
             1.0,
             math.pi,
         ).interval()

@@ -14,9 +14,7 @@ from augury.report.orbit import _learned
 
 
 def scores(relative: float, agreement: float = 1.0) -> Scores:
-    return Scores(
-        LI=Measure(relative), LI_relative=relative, DI=None, SI=Measure(1.0), agreement=Measure(agreement)
-    )
+    return Scores(LI=Measure(relative), LI_relative=relative, DI=None, SI=Measure(1.0), agreement=Measure(agreement))
 
 
 @pytest.mark.parametrize(
@@ -33,12 +31,7 @@ def test_where_an_invariance_breaks(broken, said):
 
 
 def test_numbers_of_things():
-    assert [plural(n, "epoch") for n in (0, 1, 2, 1000)] == [
-        "0 epochs",
-        "1 epoch",
-        "2 epochs",
-        "1,000 epochs",
-    ]
+    assert [plural(n, "epoch") for n in (0, 1, 2, 1000)] == ["0 epochs", "1 epoch", "2 epochs", "1,000 epochs"]
 
 
 def test_columns_of_widths(capsys):
@@ -69,12 +62,7 @@ def test_a_finite_group_moves_with_its_probability():
 def test_extras_have_one_spelling_and_exist():
     root = Path(__file__).parents[1]
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    pages = [
-        *root.glob("*.md"),
-        *root.glob("docs/**/*.md"),
-        *root.glob("src/**/*.py"),
-        *root.glob("papers/**/*.*"),
-    ]
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("src/**/*.py"), *root.glob("papers/**/*.*")]
     named = [
         (page.name, command, name)
         for page in pages

@@ -34,9 +34,7 @@ class ToyLearner(Learner):
     """Weights by Adam, widths by SGD with momentum once per epoch, and an odd bit of extra state."""
 
     def __init__(self, evidences=None, dropout: float = 0.0) -> None:
-        self.model = OrbitAverage(
-            small_net(dropout=dropout), AffineCoordinates("rotation"), samples=3, samples_eval=3
-        )
+        self.model = OrbitAverage(small_net(dropout=dropout), AffineCoordinates("rotation"), samples=3, samples_eval=3)
         self.weights = torch.optim.Adam(self.model.net.parameters(), lr=0.05)
         self.widths = torch.optim.SGD([self.model.transform.eta], lr=0.1, momentum=0.9)
         self.schedule = Cosine(self.weights, 1e-3)
@@ -54,9 +52,7 @@ class ToyLearner(Learner):
     def end_epoch(self, batches: Batches, epoch, rng):
         for x, y in batches(rng):
             self.widths.zero_grad()
-            (
-                nn.functional.cross_entropy(self.model.average(x, rng), y) - self.model.transform.eta.sum()
-            ).backward()
+            (nn.functional.cross_entropy(self.model.average(x, rng), y) - self.model.transform.eta.sum()).backward()
             self.widths.step()
         return {} if self.evidences is None else {"log_evidence": self.evidences[epoch - 1]}
 

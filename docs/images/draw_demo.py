@@ -83,9 +83,7 @@ def said(value: float, unit: str) -> str:
     str
         Such as "± 90°".
     """
-    return {"deg": f"± {value:.0f}°", "px": f"± {value:.1f} px", "factor": f"× {value:.2f}"}.get(
-        unit, f"± {value:.2f}"
-    )
+    return {"deg": f"± {value:.0f}°", "px": f"± {value:.1f} px", "factor": f"× {value:.2f}"}.get(unit, f"± {value:.2f}")
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start", more: str = "") -> str:
@@ -100,9 +98,7 @@ def _at(epoch: float, value: float, epochs: int) -> tuple[float, float]:
 def _frame(epochs: int, learned: dict[str, Any]) -> list[str]:
     (x0, y0), (x1, _) = _at(0, 0, epochs), _at(epochs, 0, epochs)
     parts = [
-        _text(
-            LEFT, 26, "What the labels survive, learned while the network trains", more=' font-weight="600"'
-        ),
+        _text(LEFT, 26, "What the labels survive, learned while the network trains", more=' font-weight="600"'),
         f'<path d="M{x0} {TOP}V{y0}H{x1}" fill="none" stroke="#999"/>',
         _text((x0 + x1) / 2, HEIGHT - 12, "epoch", "middle"),
     ]
@@ -115,9 +111,7 @@ def _frame(epochs: int, learned: dict[str, Any]) -> list[str]:
         y = _at(0, math.radians(truth), epochs)[1]
         parts.append(f'<path d="M{x0} {y:.1f}H{x1}" stroke="{COLOURS[2]}" stroke-dasharray="5 4"/>')
         parts.append(
-            _text(
-                x0 + 6, y - 6, f"planted in the data: rotation ± {truth:.0f}°", more=f' fill="{COLOURS[2]}"'
-            )
+            _text(x0 + 6, y - 6, f"planted in the data: rotation ± {truth:.0f}°", more=f' fill="{COLOURS[2]}"')
         )
     return parts
 
@@ -136,9 +130,7 @@ def _curves(rows: list[dict[str, Any]], learned: dict[str, Any], size: int) -> l
         x, y = _at(len(rows), points[-1][1], len(rows))
         y = min([y + 4, *(h - 15 for h in heights[-1:])])  # labels do not meet
         heights.append(y)
-        parts.append(
-            _text(x + 8, y, f"{name} {said(learned[name]['value'], unit)}", more=f' fill="{colour}"')
-        )
+        parts.append(_text(x + 8, y, f"{name} {said(learned[name]['value'], unit)}", more=f' fill="{colour}"'))
     return parts
 
 
@@ -156,9 +148,7 @@ def _pictures(run: Path) -> list[str]:
         for column in range(COLUMNS):
             x, y = x0 + column * TILE + (GAP if column else 0), y0 + row * (TILE + 2)
             window = f'viewBox="{column * TILE} {row * TILE} {TILE} {TILE}"'
-            parts.append(
-                f'<svg x="{x}" y="{y}" width="{TILE - 2}" height="{TILE}" {window}><use href="#all"/></svg>'
-            )
+            parts.append(f'<svg x="{x}" y="{y}" width="{TILE - 2}" height="{TILE}" {window}><use href="#all"/></svg>')
     return parts
 
 

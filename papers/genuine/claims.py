@@ -35,10 +35,7 @@ class Run:
 Says = Callable[[Run, Run, Run], bool]
 
 CLAIMS: tuple[tuple[str, Says], ...] = (
-    (
-        "WT is exact: LI below 1e-6, SI above 0.9999",
-        lambda wt, da, ir: wt.audit.LI.value < 1e-6 and wt.SI > 0.9999,
-    ),
+    ("WT is exact: LI below 1e-6, SI above 0.9999", lambda wt, da, ir: wt.audit.LI.value < 1e-6 and wt.SI > 0.9999),
     (
         "DA is nearer to WT in accuracy than to IR",
         lambda wt, da, ir: wt.accuracy - da.accuracy < da.accuracy - ir.accuracy,
@@ -65,10 +62,7 @@ def _drift(data: str) -> tuple[tuple[str, Says], ...]:
     return (
         (f"on {data}, DA keeps fewer than 80 % of its predictions", lambda wt, da, ir: below(da, 0.8)),
         (f"on {data}, WT keeps all of them", lambda wt, da, ir: not below(wt, 0.9999)),
-        (
-            f"on {data}, IR keeps more of them than DA",
-            lambda wt, da, ir: (ir.kept(data) or 0) > (da.kept(data) or 0),
-        ),
+        (f"on {data}, IR keeps more of them than DA", lambda wt, da, ir: (ir.kept(data) or 0) > (da.kept(data) or 0)),
     )
 
 
@@ -122,8 +116,6 @@ def _trios(results: Sequence[Result]) -> dict[tuple[str, int], tuple[Run, Run, R
     for (group, name, seed), r in found.items():
         two = [found.get((group, METHODS[method], seed)) for method in ("weight_tied", "data_augmented")]
         if r.cell.algorithm == "regularised" and None not in two:
-            wt, da, ir = (
-                Run(each.invariance.test_accuracy or 0.0, audit_of(each)) for each in (*two, r) if each
-            )
+            wt, da, ir = (Run(each.invariance.test_accuracy or 0.0, audit_of(each)) for each in (*two, r) if each)
             trios[f"{group}, {name}", seed] = wt, da, ir
     return trios

@@ -40,9 +40,7 @@ def displacement_moment(x: Float[Tensor, "N ..."], group: FiniteGroup) -> Float[
     return moved.T @ moved / len(moved)
 
 
-def linear_solution(
-    W: Float[Tensor, "C D"], M: Float[Tensor, "D D"], times: Sequence[float]
-) -> Float[Tensor, "T C D"]:
+def linear_solution(W: Float[Tensor, "C D"], M: Float[Tensor, "D D"], times: Sequence[float]) -> Float[Tensor, "T C D"]:
     """Return where the gradient flow has brought a linear map."""
     values, vectors = torch.linalg.eigh(M)
     return torch.stack([(W @ vectors * torch.exp(-2 * t * values)) @ vectors.T for t in times])
@@ -128,9 +126,7 @@ def _adam(LI: Error, theta: Weights, steps: int, rate: float) -> Iterator[Moment
     optimizer = torch.optim.Adam(leaves.values(), lr=rate)
     for step in range(steps + 1):
         error = LI(leaves)
-        yield Moment(
-            step, float(step), {name: w.detach().clone() for name, w in leaves.items()}, error.item()
-        )
+        yield Moment(step, float(step), {name: w.detach().clone() for name, w in leaves.items()}, error.item())
         optimizer.zero_grad()
         error.backward()
         optimizer.step()
@@ -176,14 +172,7 @@ def pair() -> nn.Module:
 
 
 def trace(
-    name: str,
-    method: str,
-    x: Float[Tensor, "N ..."],
-    group: FiniteGroup,
-    C: int,
-    seed: int,
-    steps: int,
-    rate: float,
+    name: str, method: str, x: Float[Tensor, "N ..."], group: FiniteGroup, C: int, seed: int, steps: int, rate: float
 ) -> dict[str, Any]:
     """Go down LI and measure the weights."""
     x = x.double()

@@ -142,9 +142,7 @@ def never(flow: bool) -> Callable[[Sequence[Result]], Held]:
 
 def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     """Draw sigma_max of the first layer and of the Jacobian over the steps, for the first seed."""
-    first = [
-        r for r in results if r.cell.seed == 0 and r.cell.settings["rate"] <= 2 and r.cell.model != "pair"
-    ]
+    first = [r for r in results if r.cell.seed == 0 and r.cell.settings["rate"] <= 2 and r.cell.model != "pair"]
     groups = grouped(first, lambda c: (group_of(c), c.model))
     if not groups:
         return {}
@@ -178,6 +176,4 @@ CLAIMS = (
         "false there: a layer stands between two factors; `pair` is a counterexample under the flow itself",
     ),
 )
-ITEM = Item(
-    "Proposition 3.1: gradient flow on LI does not raise sigma_max(W).", grid, write, draw, run, claims=CLAIMS
-)
+ITEM = Item("Proposition 3.1: gradient flow on LI does not raise sigma_max(W).", grid, write, draw, run, claims=CLAIMS)

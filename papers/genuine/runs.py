@@ -153,7 +153,4 @@ def saliency_maps(model: "nn.Module", x: "Tensor", group: "FiniteGroup") -> list
         return (LEVELS * flat / flat.abs().amax((1, 2), keepdim=True).clamp(min=1e-30)).round().int().tolist()
 
     triples = zip(seen.views, seen.m_g, seen.SI, strict=True)
-    return [
-        {"views": whole(v), "maps": whole(m), "SI": [round(s, 4) for s in SI.tolist()]}
-        for v, m, SI in triples
-    ]
+    return [{"views": whole(v), "maps": whole(m), "SI": [round(s, 4) for s in SI.tolist()]} for v, m, SI in triples]

@@ -32,12 +32,8 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     shown = [r for r in results if r.extra.get("maps")]
     for (group,), runs in grouped(shown, lambda cell: (group_of(cell),)).items():
         images = runs[0].extra["maps"]
-        rows = [
-            ("views", [colours(view, LEVELS, signed=False) for image in images for view in image["views"]])
-        ]
-        rows += [
-            (label(r.cell), [colours(m, LEVELS) for i in r.extra["maps"] for m in i["maps"]]) for r in runs
-        ]
+        rows = [("views", [colours(view, LEVELS, signed=False) for image in images for view in image["views"]])]
+        rows += [(label(r.cell), [colours(m, LEVELS) for i in r.extra["maps"] for m in i["maps"]]) for r in runs]
         names = [f"view {k}" if k else "image" for image in images for k in range(len(image["views"]))]
         figures[group] = mosaic(rows, names, f"{group}: red raises the largest logit, blue lowers it")
     return figures
@@ -49,9 +45,7 @@ def alike(results: Sequence[Result]) -> Held:
     for r in results:
         if r.extra.get("maps"):
             SI = mean_of(s for image in r.extra["maps"] for s in image["SI"][1:]) or 0.0
-            found[f"{group_of(r.cell)} {label(r.cell)}"] = (SI > 0.9) is (
-                r.cell.algorithm != "data_augmented"
-            )
+            found[f"{group_of(r.cell)} {label(r.cell)}"] = (SI > 0.9) is (r.cell.algorithm != "data_augmented")
     return found
 
 

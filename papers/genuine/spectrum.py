@@ -14,11 +14,7 @@ from papers.genuine.runs import GROUPS, audit_of, by_row, grid, group_of, run
 from papers.markdown import grouped, spread, table
 from papers.results import Result
 
-COLUMNS = {
-    "jacobian": "sigma_max(J)",
-    "relative": "sigma_max(J) / size of logits",
-    "first_weight": "sigma_max(W_1)",
-}
+COLUMNS = {"jacobian": "sigma_max(J)", "relative": "sigma_max(J) / size of logits", "first_weight": "sigma_max(W_1)"}
 """Columns of the trace, and what they are called."""
 SYMBOLS = (r"$\sigma_{max}(J)$", r"$\sigma_{max}(J)$ / size of logits", r"$\sigma_{max}(W_1)$")
 """The same in figures."""
@@ -27,15 +23,9 @@ SYMBOLS = (r"$\sigma_{max}(J)$", r"$\sigma_{max}(J)$ / size of logits", r"$\sigm
 def write(results: Sequence[Result]) -> str:
     rows = []
     for (_, group, _, method), runs in grouped(results, by_row).items():
-        ends = [
-            spread([r.extra["spectrum"][name][at] for r in runs], 2) for name in COLUMNS for at in (0, -1)
-        ]
+        ends = [spread([r.extra["spectrum"][name][at] for r in runs], 2) for name in COLUMNS for at in (0, -1)]
         rows.append([group, method, *ends, spread([audit_of(r).sigma_max_jacobian for r in runs], 1)])
-    head = [
-        "group",
-        "method",
-        *(f"{words}, {when}" for words in COLUMNS.values() for when in ("first", "last")),
-    ]
+    head = ["group", "method", *(f"{words}, {when}" for words in COLUMNS.values() for when in ("first", "last"))]
     return (
         "Mean ± standard error over seeds; at 100 test images during training, at 200 in the audit. In a tied network "
         "J is that of the whole network, W_1 the shared weight. The paper draws this figure without numbers.\n\n"
@@ -59,6 +49,4 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
     return {"spectrum": figure}
 
 
-ITEM = Item(
-    "Largest singular values during training: spectral decay.", grid, write, draw, run, claims=AUDITED[7:]
-)
+ITEM = Item("Largest singular values during training: spectral decay.", grid, write, draw, run, claims=AUDITED[7:])

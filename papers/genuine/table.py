@@ -42,10 +42,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
     if scale != "small" or not cells:
         return cells
     one = next(c for c in cells if c.method == "data_augmented/C4")
-    return [
-        *cells,
-        replace(one, method=one.method + LONG, settings={**one.settings, "epochs": EPOCHS["paper"]}),
-    ]
+    return [*cells, replace(one, method=one.method + LONG, settings={**one.settings, "epochs": EPOCHS["paper"]})]
 
 
 def write(results: Sequence[Result]) -> str:
@@ -83,9 +80,7 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
     for measure, at in (("accuracy, %", 0), ("SI", 3)):
         theirs = {key: float(PUBLISHED[key[1], key[2]][at].split()[0]) for key in groups}
         ours = {
-            key: mean_of([
-                100 * (r.invariance.test_accuracy or 0) if at == 0 else value(audit_of(r).SI) for r in runs
-            ])
+            key: mean_of([100 * (r.invariance.test_accuracy or 0) if at == 0 else value(audit_of(r).SI) for r in runs])
             for key, runs in groups.items()
         }
         found += pairs(measure, {key: v for key, v in ours.items() if v is not None}, theirs)

@@ -68,9 +68,7 @@ def rejudged(result: Result, **moved: float) -> str:
 
     audit = audit_of(result)
     constant = audit.LI_relative is None
-    return decide(
-        audit.group, audit.scores, audit.noise_floor, audit.drift, constant, replace(LIMITS, **moved)
-    ).verdict
+    return decide(audit.group, audit.scores, audit.noise_floor, audit.drift, constant, replace(LIMITS, **moved)).verdict
 
 
 def write(results: Sequence[Result]) -> str:
@@ -118,7 +116,5 @@ ABOUT = """What each method should get was written down before these runs; the l
 the limits were chosen.
 """
 
-ITEM = Item(
-    "The audit's verdicts on data, groups and seeds that did not shape its limits.", grid, write, run=run
-)
+ITEM = Item("The audit's verdicts on data, groups and seeds that did not shape its limits.", grid, write, run=run)
 """Ours, not the paper's: it has no claims."""

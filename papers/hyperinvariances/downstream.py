@@ -100,9 +100,7 @@ def _natural(name: str, images: int, test: int, centres: bool, side: int, seed: 
     regression = centres or data.task == "regression"
     kind = "regression" if regression else "classification"
     names = () if regression else data.class_names
-    return replace(
-        data, x_train=x_train, x_test=x_test, y_train=y_train, y_test=y_test, task=kind, class_names=names
-    )
+    return replace(data, x_train=x_train, x_test=x_test, y_train=y_train, y_test=y_test, task=kind, class_names=names)
 
 
 def held_out(cell: Cell) -> "Tensor":

@@ -20,15 +20,7 @@ from papers.catalog import Item
 from papers.claims import Claim, Held
 from papers.figures import COLOURS, panels
 from papers.hyperinvariances.downstream import adapted, held_out, task
-from papers.hyperinvariances.pretraining import (
-    BASIC,
-    CONTRASTIVE,
-    MEASURED,
-    POINTS,
-    kmnist,
-    multitask,
-    pretrained,
-)
+from papers.hyperinvariances.pretraining import BASIC, CONTRASTIVE, MEASURED, POINTS, kmnist, multitask, pretrained
 from papers.hyperinvariances.published import GROUPS, NATURAL
 from papers.learning import machine
 from papers.markdown import grouped, spread, table
@@ -165,9 +157,7 @@ def monotone(results: Sequence[Result]) -> Held:
     for r in results:
         if r.cell.method in ("left", "middle"):
             for name, sign in list(_expected(r).items())[:2]:
-                found.setdefault(f"{r.cell.method} {name}", []).append(
-                    along(r.curves["i"], r.curves[name], sign)
-                )
+                found.setdefault(f"{r.cell.method} {name}", []).append(along(r.curves["i"], r.curves[name], sign))
     return {name: sum(values) >= 0.9 * len(values) for name, values in found.items()}
 
 
@@ -184,6 +174,4 @@ CLAIMS = (
         "three turns of 11 points, one seed",
     ),
 )
-ITEM = Item(
-    "Measured invariance, training loss and evidence by descriptor.", grid, write, draw, run, claims=CLAIMS
-)
+ITEM = Item("Measured invariance, training loss and evidence by descriptor.", grid, write, draw, run, claims=CLAIMS)

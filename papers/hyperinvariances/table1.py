@@ -115,8 +115,7 @@ def right(results: Sequence[Result]) -> Held:
     """Return whether most seeds choose the right descriptor by the evidence, by task and images per class."""
     groups = grouped([r for r in results if r.cell.method == "evidence"], lambda c: _by(c)[:2])  # type: ignore[arg-type,return-value]
     return {
-        f"{task}, N = {n}": 2 * sum(tuple(map(round, r.extra["i"])) == RIGHT[str(task)] for r in group)
-        > len(group)
+        f"{task}, N = {n}": 2 * sum(tuple(map(round, r.extra["i"])) == RIGHT[str(task)] for r in group) > len(group)
         for (task, n), group in groups.items()
     }
 
@@ -131,9 +130,7 @@ def over(rival: str) -> Claim:
     def check(results: Sequence[Result]) -> Held:
         found = means(results, _by)
         ours = {key[:2]: v for key, v in found.items() if key[2] == "evidence"}
-        return {
-            f"{t}, N = {n}": v > found[t, n, rival] for (t, n), v in ours.items() if (t, n, rival) in found
-        }
+        return {f"{t}, N = {n}": v > found[t, n, rival] for (t, n), v in ours.items() if (t, n, rival) in found}
 
     return Claim(f"the learned descriptor beats {rival}", check, FEW)
 

@@ -39,9 +39,7 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
                 pretrain["epochs"] *= THREE
             for name, task in NATURAL_TASKS[scale].items():
                 settings = {"pretrain": pretrain, "task": task}
-                cells.append(
-                    Cell(task["data"], name, pretrain["encoder"], method, seed, settings, task["images"])
-                )
+                cells.append(Cell(task["data"], name, pretrain["encoder"], method, seed, settings, task["images"]))
     return cells
 
 

@@ -20,11 +20,7 @@ from papers.markdown import accuracies, seconds, spread, table
 from papers.results import Cell, Result
 
 START = STARTS["rff"][0]
-POINT: dict[str, dict[str, Any]] = {
-    "quick": {},
-    "small": {"epochs": 60, "rate": 0.01, "settle_window": 0},
-    "paper": {},
-}
+POINT: dict[str, dict[str, Any]] = {"quick": {}, "small": {"epochs": 60, "rate": 0.01, "settle_window": 0}, "paper": {}}
 """Settings of maximum likelihood. At `small` the paper's rate of 1e-3 would hardly move its weights in so few steps;
 ten times that and more epochs were chosen beforehand. It never stops early, so that it cannot be said to lack time."""
 
@@ -50,13 +46,7 @@ def write(results: Sequence[Result]) -> str:
         accuracy = spread(accuracies(group), 2, 100)
         rows.append([_name(row), spread(values, 1), accuracy, spread(losses, 3), seconds(group)])
         reached.append(f"{_name(row)}: {sum(v >= FULL for v in values)} of {len(values)} runs")
-    head = [
-        "learned by",
-        "rotation, deg (planted 180)",
-        "test accuracy, %",
-        "training loss per image",
-        "seconds",
-    ]
+    head = ["learned by", "rotation, deg (planted 180)", "test accuracy, %", "training loss per image", "seconds"]
     return (
         f"RFF network on {results[0].N:,} fully rotated digits, from {START} degrees. The paper draws this figure "
         f"without numbers: the variational width grows to full invariance, that of maximum likelihood does not. The "

@@ -66,9 +66,7 @@ class FilterTrace(Progress):
     def _now(self, epoch: int) -> Snapshot:
         filters = self.net.filters.detach().clone().cpu()
         eps = self.eps.to(self.transform.eta)
-        return Snapshot(
-            epoch, filters, self.transform.matrices(eps[None])[0].cpu(), self.transform.describe()
-        )
+        return Snapshot(epoch, filters, self.transform.matrices(eps[None])[0].cpu(), self.transform.describe())
 
     @property
     def snapshots(self) -> list[Snapshot]:

@@ -70,9 +70,7 @@ def draw(results: Sequence[Result]) -> Mapping[str, Figure]:
                 rows.setdefault(name, []).append((label, [p for copies in filters for p in pictures(copies)]))
     columns = [f"{'ab'[unit]}{copy + 1}" for unit in range(SHOWN) for copy in range(COPIES)]
     titles = {"equal": "equally spaced", "sampled": "random"}
-    about = (
-        "copies 1 to 7 of filters a and b, transformed by the learned widths (red: positive, blue: negative)"
-    )
+    about = "copies 1 to 7 of filters a and b, transformed by the learned widths (red: positive, blue: negative)"
     return {name: mosaic(bank, columns, f"{titles[name]} {about}") for name, bank in rows.items()}
 
 
@@ -87,9 +85,7 @@ def planted_moves(results: Sequence[Result]) -> Held:
     }
 
 
-ADAPTS = (
-    "without a prior the first layer adapts to the widths of now, and 40 epochs are few: 3.1 and 0 of 8 px"
-)
+ADAPTS = "without a prior the first layer adapts to the widths of now, and 40 epochs are few: 3.1 and 0 of 8 px"
 CLAIMS = (Claim("the filters are moved by the planted transformations", planted_moves, ADAPTS),)
 
 

@@ -52,9 +52,7 @@ def rotation_item(
             widths(results),
         ])
 
-    own = (
-        ", every width with its own prior" if prior == "learned" else ", first layer with a prior" * anchored
-    )
+    own = ", every width with its own prior" if prior == "learned" else ", first layer with a prior" * anchored
     found: tuple[Claim, ...] = (*FOUND, *AS_GOOD)
     if model == "relu":  # of which the paper prints no widths
         found = tuple(replace(claim, why="" if anchored else MEMORISES) for claim in AS_GOOD)

@@ -112,11 +112,6 @@ def _baseline(cell: Cell, device: str) -> Result:
     fit = sgpr(x, y, x_test, generator(cell.seed), **cell.settings)
     right = float((fit.predictions.argmax(1).cpu() == data.y_test).float().mean())
     invariance = Invariance({}, SGPR, cell.model, data.source, right, seconds=fit.seconds)
-    hyper = {
-        "length_scale": fit.length_scale,
-        "variance": fit.variance,
-        "noise": fit.noise,
-        "bound": fit.bound,
-    }
+    hyper = {"length_scale": fit.length_scale, "variance": fit.variance, "noise": fit.noise, "bound": fit.bound}
     curves: dict[str, list[float | None]] = {"bound": [*fit.bounds, fit.bound]}
     return Result(cell.key, cell, invariance, 0, len(x), curves, machine(), hyper)

@@ -8,11 +8,7 @@ from papers.results import Cell, Result
 
 
 def ahead(
-    words: str,
-    rival: str,
-    by: Callable[[Cell], tuple[str, ...]],
-    measure: Measure = accuracies,
-    why: str = "",
+    words: str, rival: str, by: Callable[[Cell], tuple[str, ...]], measure: Measure = accuracies, why: str = ""
 ) -> Claim:
     """Claim that LILA is ahead of a rival, in the mean over the seeds that both have."""
 

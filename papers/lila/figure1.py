@@ -68,14 +68,10 @@ CLAIMS = (
     Claim(
         "LILA learns the full rotation (at least 150 deg)",
         lambda rs: {
-            f"seed {r.cell.seed}": r.invariance.widths["rotation"].value >= 150
-            for r in rs
-            if r.cell.method == "lila"
+            f"seed {r.cell.seed}": r.invariance.widths["rotation"].value >= 150 for r in rs if r.cell.method == "lila"
         },
     ),
-    ahead(
-        "its evidence is above that of the non-invariant network", "plain", lambda c: (c.variant,), evidences
-    ),
+    ahead("its evidence is above that of the non-invariant network", "plain", lambda c: (c.variant,), evidences),
 )
 ITEM = Item(
     "Posterior predictive on toy points, without and with learned rotation.",

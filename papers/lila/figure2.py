@@ -48,10 +48,7 @@ def write(results: Sequence[Result]) -> str:
         for name in WIDTHS:
             widths = [r.invariance.widths[name] for r in group]
             truth = planted(widths[0])
-            row.append(
-                spread([to_eta(w.value, w.unit) for w in widths])
-                + ("" if truth is None else f" ({truth:.2f})")
-            )
+            row.append(spread([to_eta(w.value, w.unit) for w in widths]) + ("" if truth is None else f" ({truth:.2f})"))
         rows.append(row)
     return (
         "Widths as the paper plots them (radians, half image sides, log-scales) in the epoch with the best evidence; "

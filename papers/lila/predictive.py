@@ -21,12 +21,7 @@ Parameters = dict[str, Tensor]
 
 
 def predictive(
-    model: nn.Module,
-    x: Float[Tensor, "N 2"],
-    grid: Float[Tensor, "M 2"],
-    delta: float,
-    S: int,
-    rng: torch.Generator,
+    model: nn.Module, x: Float[Tensor, "N 2"], grid: Float[Tensor, "M 2"], delta: float, S: int, rng: torch.Generator
 ) -> Float[Tensor, "M C"]:
     """Return the class probabilities on a grid of points."""
     f, J = _outputs(model, x, S, rng)
@@ -34,9 +29,9 @@ def predictive(
     Lambda = torch.diag_embed(p) - p[:, :, None] * p[:, None, :]
     H = torch.einsum("ncp,ncd,ndq->pq", J, Lambda, J) + delta * torch.eye(J.shape[-1], dtype=J.dtype)
     mean, J = _outputs(model, grid, S, rng)
-    whitened = torch.linalg.solve_triangular(
-        torch.linalg.cholesky(H), J.flatten(0, 1).T, upper=False
-    ).T.unflatten(0, mean.shape)
+    whitened = torch.linalg.solve_triangular(torch.linalg.cholesky(H), J.flatten(0, 1).T, upper=False).T.unflatten(
+        0, mean.shape
+    )
     covariance = whitened @ whitened.mT
     root = torch.linalg.cholesky(covariance + 1e-6 * torch.eye(mean.shape[1], dtype=mean.dtype))
     # The same draws at every point: the field is smooth, and each point's expectation is what it would be anyway.

@@ -33,12 +33,7 @@ def _parse(text: str) -> dict[tuple[str, str, str, str], tuple[float, float]]:
 TABLE_1 = _parse(_TABLE_1)
 """By data, variant, network and method; trained on all images."""
 
-TABLE_2 = {
-    "plain": (85.17, 0.39),
-    "augerino": (87.67, 0.08),
-    "lila/ggn": (91.98, 0.04),
-    "lila/ef": (91.64, 0.26),
-}
+TABLE_2 = {"plain": (85.17, 0.39), "augerino": (87.67, 0.08), "lila/ggn": (91.98, 0.04), "lila/ef": (91.64, 0.26)}
 """Wide ResNet on CIFAR-10, by method."""
 
 

@@ -39,14 +39,7 @@ SMALL = {"steps": 600, "batch": 50}
 SGD = {"optimizer": "sgd", "rate": 0.1}
 """How paper A trains its residual networks."""
 
-PAPER = {
-    "burn_in": 10,
-    "delta": 1.0,
-    "delta_steps": 1,
-    "output": "ggn",
-    "positions": "expand",
-    "eta_rate": 0.05,
-}
+PAPER = {"burn_in": 10, "delta": 1.0, "delta_steps": 1, "output": "ggn", "positions": "expand", "eta_rate": 0.05}
 PAPER_MNIST = {**PAPER, "samples": 31, "samples_eval": 31, "batch": 1000, "eta_rate_end": 0.05}
 PAPER_MNIST |= evidence(60_000, 60_000, 1)
 PAPER_CIFAR = {**PAPER, "samples": 20, "samples_eval": 20, "batch": 250, "eta_rate_end": 0.005}
@@ -55,14 +48,7 @@ PAPER_WIDE = {**PAPER_CIFAR, "batch": 128, "eta_images": 128, "delta_rate": 0.1}
 
 TOY: dict[str, dict[str, Any]] = {
     "quick": {**QUICK, "evidence_images": 200, "batch": 50},
-    "small": {
-        "epochs": 100,
-        "samples": 20,
-        "samples_eval": 100,
-        "batch": 50,
-        "burn_in": 10,
-        **evidence(200, 50, 4),
-    },
+    "small": {"epochs": 100, "samples": 20, "samples_eval": 100, "batch": 50, "burn_in": 10, **evidence(200, 50, 4)},
     "paper": {**PAPER_MNIST, "epochs": 1000, "samples": 100, "samples_eval": 100, "batch": 200},
 }
 TOY["paper"] |= evidence(200, 200, 1)

@@ -17,11 +17,7 @@ from papers.results import Cell, Result
 
 ROWS = {
     "quick": (("mnist5k", "cnn", 40),),
-    "small": (
-        ("fashion_mnist", "mlp", 1000),
-        ("fashion_mnist", "cnn", 1000),
-        ("cifar10", "resnet_8_8", 1000),
-    ),
+    "small": (("fashion_mnist", "mlp", 1000), ("fashion_mnist", "cnn", 1000), ("cifar10", "resnet_8_8", 1000)),
     "paper": (
         ("mnist", "mlp", None),
         ("mnist", "cnn", None),

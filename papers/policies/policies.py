@@ -43,9 +43,7 @@ POLICIES = {
     "TrivialAugment": Policy(
         "augmented/wide", "mirror, padded crop, one random operation in TrivialAugment's wide ranges"
     ),
-    "grid": Policy(
-        "augmented/grid", "search on a validation split: rotation and crop; outlines: shift and mirror"
-    ),
+    "grid": Policy("augmented/grid", "search on a validation split: rotation and crop; outlines: shift and mirror"),
     "augerino": Policy("augerino", "widths by the training loss with a reward"),
     "lila": Policy("lila", "widths by the evidence"),
     "lila, exported": Policy("augmented/exported", "LILA's policy as plain augmentation of a new training"),
@@ -120,9 +118,7 @@ def candidates(data: "Dataset") -> list[dict[str, float]]:
     if data.kind == "signal":
         tried = [{"circular_shift": t * side, "mirror": m} for t in TURNS for m in (0.0, 50.0)]
     else:
-        tried = [
-            {"rotation": r, "translate_x": t, "translate_y": t} for r in ROTATIONS for t in (0.0, CROP * side)
-        ]
+        tried = [{"rotation": r, "translate_x": t, "translate_y": t} for r in ROTATIONS for t in (0.0, CROP * side)]
     return [{name: value for name, value in widths.items() if value} for widths in tried]
 
 

@@ -37,17 +37,13 @@ def by_place(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Gather the results of each data set, network and size."""
     found: dict[str, list[Result]] = {}
     for r in results:
-        found.setdefault(
-            f"{r.cell.data}, {r.cell.variant}: {r.cell.model}, {r.N:,} training data", []
-        ).append(r)
+        found.setdefault(f"{r.cell.data}, {r.cell.variant}: {r.cell.model}, {r.N:,} training data", []).append(r)
     return found
 
 
 def by_policy(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Gather the results of each policy that has some, in the order of the table."""
-    found = {
-        name: [r for r in results if r.cell.method == policy.method] for name, policy in POLICIES.items()
-    }
+    found = {name: [r for r in results if r.cell.method == policy.method] for name, policy in POLICIES.items()}
     return {name: rows for name, rows in found.items() if rows}
 
 
@@ -63,11 +59,7 @@ def draw(results: Sequence[Result]) -> "Mapping[str, Figure]":
             cost = [r.extra["cpu_seconds"] for r in rows]
             height = [100 * (a or 0.0) for a in accuracies(rows)]
             panel.plot(sum(cost) / len(cost), sum(height) / len(height), mark, label=name)
-        panel.set(
-            title=place.partition(":")[0] + f", {here[0].N:,}",
-            xlabel="CPU seconds",
-            ylabel="test accuracy, %",
-        )
+        panel.set(title=place.partition(":")[0] + f", {here[0].N:,}", xlabel="CPU seconds", ylabel="test accuracy, %")
         panel.set_xscale("log")
     legend(figure)
     return {"cost": figure}

@@ -48,9 +48,7 @@ class OneOf(Compose):
 def trivial(input_shape: Sequence[int]) -> OneOf:
     """Return the random policy for images of a shape."""
     if len(input_shape) == 2:
-        signals = OneOf([
-            build([name], "signal", input_shape) for name in ("time_shift", "time_stretch", "amplitude")
-        ])
+        signals = OneOf([build([name], "signal", input_shape) for name in ("time_shift", "time_stretch", "amplitude")])
         signals.set_widths({"time_shift": input_shape[1] / 10, "time_stretch": 1.2, "amplitude": 1.5})
         return signals
     return _one_of(input_shape, GEOMETRIC, rotation=30.0, shear=0.3)

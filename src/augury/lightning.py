@@ -166,9 +166,7 @@ class LearnInvariance(Callback):
     def _loader(self, trainer: Trainer) -> "DataLoader[Any]":
         loader = trainer.train_dataloader
         if not isinstance(loader, DataLoader):
-            raise InputError(
-                f"LearnInvariance takes one DataLoader; this Trainer has {type(loader).__name__}."
-            )
+            raise InputError(f"LearnInvariance takes one DataLoader; this Trainer has {type(loader).__name__}.")
         return loader
 
     def _batches(self, trainer: Trainer) -> Iterator[tuple[Tensor, Tensor]]:

@@ -108,9 +108,7 @@ class Browser:
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
 
-    def open(
-        self, path: Path, width: int = 1200, height: int = 900, dark: bool = False, timed: bool = False
-    ) -> "Tab":
+    def open(self, path: Path, width: int = 1200, height: int = 900, dark: bool = False, timed: bool = False) -> "Tab":
         return Tab(self, path, width, height, dark, timed)
 
     def close(self) -> None:
@@ -128,9 +126,7 @@ class Browser:
 class Tab:
     """A page in the browser, with all that it said and asked for."""
 
-    def __init__(
-        self, browser: Browser, path: Path, width: int, height: int, dark: bool, timed: bool
-    ) -> None:
+    def __init__(self, browser: Browser, path: Path, width: int, height: int, dark: bool, timed: bool) -> None:
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]

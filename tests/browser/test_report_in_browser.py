@@ -14,9 +14,7 @@ from report_doubles import adapted_folder, audit_folder, exhibits, learned_run, 
 
 def several(folder):
     one, two = learned_run(folder / "one"), learned_run(folder / "a_run_with_quite_a_long_name_for_a_phone")
-    return write_report(
-        one, two, audit_folder(folder / "x"), adapted_folder(folder / "y"), out=folder / "c.html"
-    )
+    return write_report(one, two, audit_folder(folder / "x"), adapted_folder(folder / "y"), out=folder / "c.html")
 
 
 PAGES = {
@@ -86,9 +84,7 @@ def test_it_renders_in_silence_alone_and_legibly(browser, any_page, dark):
     assert tab.complaints == []
     assert all(url.startswith(("file:", "data:image/")) for url in tab.requests)
     assert tab.run("document.querySelector('h1').textContent.length") > 0
-    shade = tab.run(
-        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((a, b) => a + Number(b), 0)"
-    )
+    shade = tab.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((a, b) => a + Number(b), 0)")
     assert shade < 120 if dark else shade > 600
     assert tab.run(CONTRAST) == []
     assert tab.run(NAMELESS) == []

@@ -65,9 +65,7 @@ class Row:
 ROWS = [
     Row("affine", lambda: Affine2d((9, 9)), IMAGE, 1e-12, kinked=True),
     Row("affine, not square", lambda: Affine2d((6, 9)), WIDE, 1e-12, kinked=True),
-    Row(
-        "rotation, stratified", lambda: Affine2d((9, 9), "rotation", "stratified"), IMAGE, 1e-12, kinked=True
-    ),
+    Row("rotation, stratified", lambda: Affine2d((9, 9), "rotation", "stratified"), IMAGE, 1e-12, kinked=True),
     Row("translation, grid", lambda: Affine2d((9, 9), "translation", "grid"), IMAGE, 1e-12, kinked=True),
     Row("similarity", lambda: Affine2d((9, 9), "similarity"), IMAGE, 1e-12, kinked=True),
     Row("coordinates", lambda: AffineCoordinates("affine"), cloud(5, 2)),

@@ -40,11 +40,7 @@ def lambdas(f, y=None):
 def empirical(f, y):
     """Outer product of d log p(y_n | f_n) / df: what the empirical Fisher puts in the place of Lambda."""
     leaf = f.detach().requires_grad_()
-    log_p = (
-        -F.cross_entropy(leaf, y, reduction="sum")
-        if y.dtype == torch.int64
-        else -(y - leaf).square().sum() / 2
-    )
+    log_p = -F.cross_entropy(leaf, y, reduction="sum") if y.dtype == torch.int64 else -(y - leaf).square().sum() / 2
     (r,) = torch.autograd.grad(log_p, leaf)
     return r[:, :, None] * r[:, None, :]
 

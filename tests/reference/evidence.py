@@ -28,9 +28,7 @@ def laplace_evidence(net, views, y, delta, sigma2=None, output="ggn"):
         log_likelihood = f.log_softmax(1)[torch.arange(len(y)), y].sum()
     else:
         Lambda = Lambda / sigma2 ** (1 if output == "ggn" else 2)
-        log_likelihood = (
-            torch.distributions.Normal(f, torch.full_like(f, math.sqrt(sigma2))).log_prob(y).sum()
-        )
+        log_likelihood = torch.distributions.Normal(f, torch.full_like(f, math.sqrt(sigma2))).log_prob(y).sum()
     theta = torch.cat([p.detach().flatten() for p in net.parameters()])
     zero = torch.zeros_like(theta)
     log_prior = torch.distributions.Normal(zero, zero + delta**-0.5).log_prob(theta).sum()

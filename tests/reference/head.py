@@ -8,9 +8,7 @@ import torch
 def gaussian_evidence(Z, y, delta, sigma2):
     """log N(Q^T y; 0, Q^T (sigma^2 I + Z Z^T / delta) Q), Q a basis of all contrasts: the mean is integrated out."""
     N = len(Z)
-    Q = torch.linalg.qr(torch.cat([torch.ones(N, 1, dtype=Z.dtype), torch.eye(N, dtype=Z.dtype)[:, 1:]], 1))[
-        0
-    ]
+    Q = torch.linalg.qr(torch.cat([torch.ones(N, 1, dtype=Z.dtype), torch.eye(N, dtype=Z.dtype)[:, 1:]], 1))[0]
     Q = Q[:, 1:]
     S = Q.T @ (sigma2 * torch.eye(N, dtype=Z.dtype) + Z @ Z.T / delta) @ Q
     normal = torch.distributions.MultivariateNormal(torch.zeros(N - 1, dtype=Z.dtype), S)

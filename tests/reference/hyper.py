@@ -11,11 +11,7 @@ def nt_xent(z, z_other, temperature):
     B, total = len(z), 0.0
     for a in range(2 * B):
         b = a + B if a < B else a - B
-        similar = {
-            c: float(views[a] @ views[c] / (views[a].norm() * views[c].norm()))
-            for c in range(2 * B)
-            if c != a
-        }
+        similar = {c: float(views[a] @ views[c] / (views[a].norm() * views[c].norm())) for c in range(2 * B) if c != a}
         others = sum(math.exp(s / temperature) for s in similar.values())
         total -= math.log(math.exp(similar[b] / temperature) / others)
     return total / (2 * B)
@@ -30,9 +26,7 @@ def shallow_features(x, reference, weight, scale, shift, eps=1e-5):
         for c, channel in enumerate(image):
             mean = r[:, c].mean()
             var = ((r[:, c] - mean) ** 2).mean()
-            channels.append(
-                torch.relu((channel - mean) / torch.sqrt(var + eps) * scale[c] + shift[c]).flatten()
-            )
+            channels.append(torch.relu((channel - mean) / torch.sqrt(var + eps) * scale[c] + shift[c]).flatten())
         rows.append(torch.cat(channels))
     return torch.stack(rows)
 

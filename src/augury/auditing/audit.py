@@ -114,22 +114,15 @@ def examine(
     with checked.evaluating():
         auditor = _auditor(checked, orbit, inputs, config, step, world_of(fabric))
         found, cases = _find(auditor, inputs, others, config)
-    return Examined(
-        replace(found, model=name, data=inputs.source, seconds=time.perf_counter() - began), cases
-    )
+    return Examined(replace(found, model=name, data=inputs.source, seconds=time.perf_counter() - began), cases)
 
 
 def _transform(
-    given: Transform | str | Sequence[str] | None,
-    widths: Mapping[str, float] | None,
-    model: Any,
-    inputs: Inputs,
+    given: Transform | str | Sequence[str] | None, widths: Mapping[str, float] | None, model: Any, inputs: Inputs
 ) -> Transform:
     if given is None:
         if not isinstance(model, OrbitAverage):
-            raise InputError(
-                "name what the model should be invariant to: a group such as 'C4', or 'rotation'."
-            )
+            raise InputError("name what the model should be invariant to: a group such as 'C4', or 'rotation'.")
         given = model.transform
     if isinstance(given, Transform):
         given = deepcopy(given)
@@ -140,9 +133,7 @@ def _transform(
     return given
 
 
-def _auditor(
-    model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Progress, world: World
-) -> Auditor:
+def _auditor(model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Progress, world: World) -> Auditor:
     few = inputs.x[:2]
     with torch.no_grad():
         C = model(few).shape[1]
@@ -158,15 +149,9 @@ def _find(
     floor = auditor.measure("noise floor", inputs.sample(config.floor_images, config.seed), round_trip=True)
     sets = {**others, **_corrupted(inputs, config)} if config.drift_images else {}
     drift = {name: _scores(auditor.measure(name, other)) for name, other in sets.items()}
-    sigma = (
-        _sigma(auditor, inputs.sample(config.jacobian_images, config.seed))
-        if config.jacobian_images
-        else None
-    )
+    sigma = _sigma(auditor, inputs.sample(config.jacobian_images, config.seed)) if config.jacobian_images else None
     found = _record(auditor, inputs, tally, floor, drift, sigma)
-    return replace(
-        found, worst=gallery.records(inputs, auditor.orbit), saliency=config.saliency
-    ), gallery.cases
+    return replace(found, worst=gallery.records(inputs, auditor.orbit), saliency=config.saliency), gallery.cases
 
 
 def _record(

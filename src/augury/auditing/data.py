@@ -40,14 +40,10 @@ class Inputs:
             return self
         keep = torch.randperm(len(self.x), generator=generator(seed))[:n]
         y = None if self.y is None else self.y[keep]
-        return Inputs(
-            self.x[keep], y, self.class_names, self.kind, self.regression, self.n_outputs, self.source
-        )
+        return Inputs(self.x[keep], y, self.class_names, self.kind, self.regression, self.n_outputs, self.source)
 
 
-def read_inputs(
-    data: Any, part: str = "test", kind: str | None = None, size: tuple[int, int] | None = None
-) -> Inputs:
+def read_inputs(data: Any, part: str = "test", kind: str | None = None, size: tuple[int, int] | None = None) -> Inputs:
     """Return the inputs of any source, with labels or without; images of a folder in the size that the model takes."""
     choose("part", part, PARTS)
     files = isinstance(data, str | Path) and data not in NAMED and Path(data).is_dir()

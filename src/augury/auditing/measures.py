@@ -97,9 +97,7 @@ def check_method(method: str) -> None:
         _captum(method)
 
 
-def captum_map(
-    method: str, f: Logits, x: Float[Tensor, "B ..."], target: Int[Tensor, " B"]
-) -> Float[Tensor, "B ..."]:
+def captum_map(method: str, f: Logits, x: Float[Tensor, "B ..."], target: Int[Tensor, " B"]) -> Float[Tensor, "B ..."]:
     attribute = _captum(method)(f).attribute
     with torch.enable_grad():
         maps: Tensor = attribute(x.detach().clone().requires_grad_(), target=target)

@@ -41,12 +41,7 @@ def image_size(model: Any) -> tuple[int, int] | None:
 
 
 def load_source(
-    source: str,
-    input_shape: Sequence[int],
-    n_outputs: int,
-    architecture: str | None = None,
-    *,
-    trust: bool = False,
+    source: str, input_shape: Sequence[int], n_outputs: int, architecture: str | None = None, *, trust: bool = False
 ) -> Callable[[Any], Any]:
     """Return the model that a text names."""
     path = Path(source).expanduser()
@@ -59,9 +54,7 @@ def load_source(
     if path.suffix == ".safetensors":
         return _weights(path, input_shape, n_outputs, architecture)
     if path.suffix not in CAN_RUN_CODE and not _looks_pickled(path):
-        raise InputError(
-            f"a model must be {FORMS}; got '{source}', whose ending '{path.suffix}' is none of these."
-        )
+        raise InputError(f"a model must be {FORMS}; got '{source}', whose ending '{path.suffix}' is none of these.")
     if not trust:
         raise InputError(
             f"{path} is refused. {TRUST} If you trust it: --trust (Python: trust=True). The safe ways: a run's folder; "
@@ -113,9 +106,7 @@ def _looks_pickled(path: Path) -> bool:
         return file.read(1) == b"\x80"
 
 
-def _trusted(
-    path: Path, shape: Sequence[int], n_outputs: int, architecture: str | None
-) -> Callable[[Any], Any]:
+def _trusted(path: Path, shape: Sequence[int], n_outputs: int, architecture: str | None) -> Callable[[Any], Any]:
     """Load a file that can run code."""
     try:
         if path.suffix == ".pt2":
@@ -139,9 +130,7 @@ def _program(path: Path) -> Callable[[Tensor], Any]:
     program = torch.export.load(path)
     names = program.graph_signature.user_inputs
     if len(names) != 1:
-        raise InputError(
-            f"{path} must take one tensor of inputs; it takes {len(names)}. Export a model that does."
-        )
+        raise InputError(f"{path} must take one tensor of inputs; it takes {len(names)}. Export a model that does.")
     node = next(node for node in program.graph.nodes if node.name == names[0])
     module, size = program.module(), node.meta["val"].shape[0]
     if not isinstance(size, int):

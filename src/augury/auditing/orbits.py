@@ -65,11 +65,7 @@ def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> "ViewTran
     if isinstance(part, FiniteGroup):
         elements = torch.randint(part.order, (len(t),), generator=rng, device=rng.device)
         return Elements(part, tuple(elements.tolist()))
-    u = (
-        rows(lambda B: torch.rand(B, len(t) // 2, part.noise_dim, generator=rng, device=rng.device), B, rng)
-        * 2
-        - 1
-    )
+    u = rows(lambda B: torch.rand(B, len(t) // 2, part.noise_dim, generator=rng, device=rng.device), B, rng) * 2 - 1
     u = u / u.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(u.dtype).tiny)
     return Noise(part, torch.stack([u, -u], dim=2).flatten(1, 2) * t.to(u)[:, None])
 
@@ -106,9 +102,7 @@ def _elements(group: FiniteGroup, shape: Sequence[int]) -> tuple[tuple[float, ..
 def _shift(group: Translations, j: int, shape: Sequence[int]) -> float:
     """Return how far element j shifts on the torus, in pixels."""
     steps = {"xy": divmod(j, group.n), "y": (j, 0), "x": (0, j)}[group.axes]
-    sides = [
-        min(step, group.n - step) * (side // group.n) for step, side in zip(steps, shape[-2:], strict=True)
-    ]
+    sides = [min(step, group.n - step) * (side // group.n) for step, side in zip(steps, shape[-2:], strict=True)]
     return round(math.hypot(*sides), 4)
 
 

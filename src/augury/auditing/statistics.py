@@ -129,9 +129,7 @@ class SetStatistics:
         size = float((mean + self.shift.cpu()).square().sum()) + variance
         return 0.0 if variance <= CONSTANT * size else 2 * variance * n / (n - 1)
 
-    def scores(
-        self, level: int | None = None, group: int | None = None, spread: float | None = None
-    ) -> Scores | None:
+    def scores(self, level: int | None = None, group: int | None = None, spread: float | None = None) -> Scores | None:
         """Return the measures of all inputs or of one class, over all views or those of one strength."""
         at = 0 if level is None else 1 + level
         error = self.by_class.measure((at, LI), group)

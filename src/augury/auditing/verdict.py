@@ -44,12 +44,7 @@ def _saliency_holds(scores: Scores, floor: Scores, limits: Limits) -> bool:
 
 
 def decide(
-    group: str,
-    scores: Scores,
-    floor: Scores,
-    drift: Mapping[str, Scores],
-    constant: bool,
-    limits: Limits = LIMITS,
+    group: str, scores: Scores, floor: Scores, drift: Mapping[str, Scores], constant: bool, limits: Limits = LIMITS
 ) -> Verdict:
     if constant:
         return Verdict(TRIVIAL, "The model gives the same output for every input.", ADVICE[TRIVIAL])
@@ -63,9 +58,7 @@ def decide(
     return Verdict(verdict, _why(scores, floor, drift, broken, limits), ADVICE[verdict].format(group=group))
 
 
-def _why(
-    scores: Scores, floor: Scores, drift: Mapping[str, Scores], broken: list[str], limits: Limits
-) -> str:
+def _why(scores: Scores, floor: Scores, drift: Mapping[str, Scores], broken: list[str], limits: Limits) -> str:
     parts = [_figures("On the audited inputs", scores)]
     if scores.SI is not None and floor.SI is not None:
         alone = f" where interpolation alone leaves {floor.SI.value:.2f}" if floor.SI.value < 0.995 else ""
@@ -88,9 +81,7 @@ def _why(
 
 def _figures(where: str, scores: Scores) -> str:
     kept = (
-        ""
-        if scores.agreement is None
-        else f"{100 * scores.agreement.value:.0f} % of views keep the prediction, and "
+        "" if scores.agreement is None else f"{100 * scores.agreement.value:.0f} % of views keep the prediction, and "
     )
     if scores.LI_relative is None:
         return f"{where}, {kept}logits do not differ between inputs."
@@ -123,9 +114,7 @@ def beyond_limits(audit: Audit, above: Mapping[str, float], below: Mapping[str, 
         for name, limit in limits.items():
             figure = getattr(audit, choose("figure", name, FIGURES))
             if figure is None:
-                raise InputError(
-                    f"{name} has no limit to keep: this model and these data have no such figure."
-                )
+                raise InputError(f"{name} has no limit to keep: this model and these data have no such figure.")
             value = figure.value if isinstance(figure, Measure) else float(figure)
             if sign * (value - limit) > 0:
                 messages.append(f"{name} is {value:.4g}, {word} the limit of {limit:g}.")

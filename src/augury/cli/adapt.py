@@ -48,9 +48,7 @@ augury adapt runs/e my_task/ --json > result.json     for a script
 COLOURS = {"invariant": "green", "sensitive": "red"}
 BAR = 24  # characters of a full bar
 
-Extractor = Annotated[
-    Path, o.argument("EXTRACTOR", "What augury amortize made: its folder, or its .safetensors file.")
-]
+Extractor = Annotated[Path, o.argument("EXTRACTOR", "What augury amortize made: its folder, or its .safetensors file.")]
 Criterion = Annotated[
     str | None,
     o.option(
@@ -69,8 +67,7 @@ Levels = Annotated[
     ),
 ]
 Descriptor = Annotated[
-    str | None,
-    o.option("--descriptor", "Fix it, such as rotation=1,color=0; only the head is learned.", o.METHOD),
+    str | None, o.option("--descriptor", "Fix it, such as rotation=1,color=0; only the head is learned.", o.METHOD)
 ]
 Run = Annotated[Path | None, o.option("--run", "Folder for the adapted model and its report. Default: none.")]
 
@@ -89,9 +86,7 @@ def adapt(
     criterion: Criterion = None,
     levels: Levels = None,
     descriptor: Descriptor = None,
-    images: Annotated[
-        int | None, o.images("examples that choose the descriptor", f"{AdaptConfig.images}")
-    ] = None,
+    images: Annotated[int | None, o.images("examples that choose the descriptor", f"{AdaptConfig.images}")] = None,
     seed: o.Seed = None,
     device: o.Device = None,
     run: Run = None,

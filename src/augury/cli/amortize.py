@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Group
 
 from augury.cli import options as o
-from augury.cli.console import (
-    interruptible,
-    leave_report,
-    live_bar,
-    out,
-    plural,
-    print_json,
-    read_data,
-    say,
-    table,
-)
+from augury.cli.console import interruptible, leave_report, live_bar, out, plural, print_json, read_data, say, table
 from augury.cli.processes import is_first, launched
 from augury.cli.settings import pairs, settings_of
 from augury.config.hyper import METHODS, AmortizeConfig
@@ -146,6 +136,5 @@ def summary(saved: "SavedModel") -> Group:
     ]
     facts = f"{saved.network}, {plural(saved.n_outputs, 'feature')}, {plural(known.images, 'image')}"
     return Group(
-        table(title, columns, rows, left=2),
-        f"{facts}, {plural(known.epochs, 'epoch')}, {known.seconds:.0f} s",
+        table(title, columns, rows, left=2), f"{facts}, {plural(known.epochs, 'epoch')}, {known.seconds:.0f} s"
     )

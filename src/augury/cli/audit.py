@@ -11,17 +11,7 @@ from rich.text import Text
 
 from augury.auditing.verdict import FIGURES, beyond_limits
 from augury.cli import options as o
-from augury.cli.console import (
-    interruptible,
-    leave_report,
-    note,
-    out,
-    percent,
-    print_json,
-    read_data,
-    step_bar,
-    table,
-)
+from augury.cli.console import interruptible, leave_report, note, out, percent, print_json, read_data, step_bar, table
 from augury.cli.processes import is_first, launched
 from augury.cli.settings import pairs, widths
 from augury.config.audit import AuditConfig
@@ -67,36 +57,20 @@ Group_ = Annotated[
     ),
 ]
 Drift = Annotated[
-    list[str] | None,
-    o.option("--drift", "Another data set to audit on, read like DATA; may be repeated.", o.METHOD),
+    list[str] | None, o.option("--drift", "Another data set to audit on, read like DATA; may be repeated.", o.METHOD)
 ]
 Corruptions = Annotated[
-    bool,
-    o.option(
-        "--corruptions/--no-corruptions", "Also audit on corrupted copies of DATA. Default: yes.", o.METHOD
-    ),
+    bool, o.option("--corruptions/--no-corruptions", "Also audit on corrupted copies of DATA. Default: yes.", o.METHOD)
 ]
 Architecture = Annotated[
     str | None,
-    o.option(
-        "--architecture",
-        f"The network of a .safetensors: {', '.join(NETWORKS)}.",
-        o.METHOD,
-        complete=NETWORKS,
-    ),
+    o.option("--architecture", f"The network of a .safetensors: {', '.join(NETWORKS)}.", o.METHOD, complete=NETWORKS),
 ]
 Trust = Annotated[
-    bool,
-    o.option(
-        "--trust",
-        "Load a .pt2, .pt or .pth, which can run arbitrary code with your rights.",
-        o.METHOD,
-    ),
+    bool, o.option("--trust", "Load a .pt2, .pt or .pth, which can run arbitrary code with your rights.", o.METHOD)
 ]
 Part = Annotated[str | None, o.option("--part", "test or train. Default: test, if there is one.", o.DATA)]
-Levels = Annotated[
-    int | None, o.option("--levels", f"Steps of strength. Default: {AuditConfig.levels}.", o.METHOD)
-]
+Levels = Annotated[int | None, o.option("--levels", f"Steps of strength. Default: {AuditConfig.levels}.", o.METHOD)]
 Saliency = Annotated[
     str | None,
     o.option(
@@ -108,19 +82,13 @@ Saliency = Annotated[
 ]
 FailAbove = Annotated[
     list[str] | None,
-    o.option(
-        "--fail-above", f"Exit with {BEYOND_LIMIT} if a figure is larger, such as LI=0.5; may be repeated."
-    ),
+    o.option("--fail-above", f"Exit with {BEYOND_LIMIT} if a figure is larger, such as LI=0.5; may be repeated."),
 ]
 FailBelow = Annotated[
     list[str] | None,
-    o.option(
-        "--fail-below", f"Exit with {BEYOND_LIMIT} if a figure is smaller, such as SI=0.95; may be repeated."
-    ),
+    o.option("--fail-below", f"Exit with {BEYOND_LIMIT} if a figure is smaller, such as SI=0.95; may be repeated."),
 ]
-Pictures = Annotated[
-    Path | None, o.option("--pictures", "Write the worst inputs and their saliency maps to a .png.")
-]
+Pictures = Annotated[Path | None, o.option("--pictures", "Write the worst inputs and their saliency maps to a .png.")]
 
 
 def audit(
@@ -212,12 +180,7 @@ def summary(audit: Audit) -> Group:
     """Return what is shown of an audit."""
     rows = {"as they are": audit.scores, "noise floor": audit.noise_floor, **audit.drift}
     strengths = {f"{p.strength:g} {p.unit}": p.scores for p in audit.curve}
-    parts: list[Any] = [
-        Text(f"{audit.group}: {audit.verdict}", "bold"),
-        Text(audit.why),
-        Text(audit.advice),
-        "",
-    ]
+    parts: list[Any] = [Text(f"{audit.group}: {audit.verdict}", "bold"), Text(audit.why), Text(audit.advice), ""]
     parts.append(_scores(f"On {audit.images} inputs of {audit.data}", "inputs", rows))
     parts += [Text(LEGEND, style="dim"), ""]
     parts.append(_scores("By strength", "moved by", strengths))

@@ -16,9 +16,7 @@ augury bench --help                    all options
 
 
 def bench(
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="policies ...", help="Passed on as they are.")
-    ] = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="policies ...", help="Passed on as they are.")] = None,
 ) -> None:
     """Run `python -m papers policies table`; the first word may name the comparison."""
     given = words or []

@@ -19,9 +19,7 @@ augury compare runs/a runs/b --out both.html
 
 def compare(
     runs: Annotated[list[Path], o.argument("RUN RUN...", "Folders that augury learn, audit or adapt wrote.")],
-    out_file: Annotated[
-        Path | None, o.option("--out -o", "Also write the comparison as an HTML page.")
-    ] = None,
+    out_file: Annotated[Path | None, o.option("--out -o", "Also write the comparison as an HTML page.")] = None,
     json: o.Json = False,
 ) -> None:
     """Read the runs and show them."""

@@ -27,16 +27,12 @@ def list_data(json: o.Json = False) -> None:
         rows.append([Text(line.name, "bold"), line.what, line.shapes, place])
     columns = ("name", "what", "train + test", "where it is, or how to get it")
     out.print(table("", columns, rows, left=4, frame=False))
-    out.print(
-        "A folder with one sub-folder of images per class works too, and so does an .npz file.", style="dim"
-    )
+    out.print("A folder with one sub-folder of images per class works too, and so does an .npz file.", style="dim")
 
 
 @app.command("fetch")
 def fetch_data(
-    name: Annotated[
-        str, typer.Argument(help="Which data set: mnist, cifar10, OSULeaf, ... (see augury data list).")
-    ],
+    name: Annotated[str, typer.Argument(help="Which data set: mnist, cifar10, OSULeaf, ... (see augury data list).")],
     url: Annotated[str | None, o.option("--url", "Another base address for the official files.")] = None,
     force: Annotated[bool, o.option("--force", "Fetch it even if it is there.")] = False,
     json: o.Json = False,

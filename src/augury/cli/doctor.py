@@ -6,16 +6,7 @@ import typer
 from rich.console import Group
 
 from augury.cli import options as o
-from augury.cli.console import (
-    facts_table,
-    interruptible,
-    live_bar,
-    out,
-    plural,
-    print_json,
-    read_data,
-    widths_table,
-)
+from augury.cli.console import facts_table, interruptible, live_bar, out, plural, print_json, read_data, widths_table
 from augury.cli.environment import environment, in_words
 from augury.config.learn import method_name
 from augury.core.errors import InputError, choose
@@ -47,18 +38,10 @@ augury doctor mnist5k --json               exit code 0 if found, {NOT_RECOVERED}
 
 Plant = Annotated[
     str | None,
-    o.option(
-        "--plant",
-        "rotated, partially_rotated, translated, scaled, or sums of them. Default: rotated.",
-        o.DATA,
-    ),
+    o.option("--plant", "rotated, partially_rotated, translated, scaled, or sums of them. Default: rotated.", o.DATA),
 ]
-Seconds = Annotated[
-    float, o.option("--seconds", f"Time budget; decides the epochs. Default: {SECONDS:g}.", o.METHOD)
-]
-Control = Annotated[
-    bool, o.option("--control", "Also learn from the data as they are: twice the time.", o.METHOD)
-]
+Seconds = Annotated[float, o.option("--seconds", f"Time budget; decides the epochs. Default: {SECONDS:g}.", o.METHOD)]
+Control = Annotated[bool, o.option("--control", "Also learn from the data as they are: twice the time.", o.METHOD)]
 
 
 def doctor(
@@ -102,13 +85,7 @@ def doctor(
 
             found = read_data(load, data, quiet, **reading)
             recovery = recover(
-                found,
-                plant,
-                images=images,
-                seconds=seconds,
-                control=control,
-                callbacks=live_bar(quiet),
-                **settings,
+                found, plant, images=images, seconds=seconds, control=control, callbacks=live_bar(quiet), **settings
             )
     if json:
         print_json({"environment": facts, "recovery": recovery and recovery.to_json()})

@@ -27,12 +27,8 @@ def environment() -> dict[str, Any]:
     import torch
 
     pages = ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES")
-    total, free = (
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf(p) if hasattr(os, "sysconf") else None for p in pages
-    )
-    devices = ["cpu"] + [
-        f"cuda:{k} ({torch.cuda.get_device_name(k)})" for k in range(torch.cuda.device_count())
-    ]
+    total, free = (os.sysconf("SC_PAGE_SIZE") * os.sysconf(p) if hasattr(os, "sysconf") else None for p in pages)
+    devices = ["cpu"] + [f"cuda:{k} ({torch.cuda.get_device_name(k)})" for k in range(torch.cuda.device_count())]
     devices += ["mps"] if torch.backends.mps.is_available() else []
     return {
         "augury": __version__,

@@ -32,13 +32,10 @@ def export(
     output: Annotated[
         Path | None,
         o.option(
-            "--out -o",
-            "The file to write. Default: standard output. For --to torch a folder; default: RUN/exported.",
+            "--out -o", "The file to write. Default: standard output. For --to torch a folder; default: RUN/exported."
         ),
     ] = None,
-    sure: Annotated[
-        bool, o.option("--sure", "Leave out widths whose verdict is not 'invariant' or 'given'.")
-    ] = False,
+    sure: Annotated[bool, o.option("--sure", "Leave out widths whose verdict is not 'invariant' or 'given'.")] = False,
     json: Annotated[
         bool, o.option("--json", "Print one JSON object that says what was written (needs --out).")
     ] = False,
@@ -52,13 +49,9 @@ def export(
         written = _model(run, output, quiet)
     else:
         if json and output is None:
-            raise InputError(
-                "--json says what was written where, so it needs a file to write: add --out FILE."
-            )
+            raise InputError("--json says what was written where, so it needs a file to write: add --out FILE.")
         if output is not None and output.is_dir():
-            raise InputError(
-                f"--out must name a file; {output} is a folder. Try --out {output / target.file}."
-            )
+            raise InputError(f"--out must name a file; {output} is a folder. Try --out {output / target.file}.")
         policy = policy_of_run(run)
         code = target.write(policy.sure() if sure else policy)
         if output is None:

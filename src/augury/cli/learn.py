@@ -107,44 +107,24 @@ Policy = Annotated[
     ),
 ]
 Baseline = Annotated[
-    bool | None,
-    o.option("--baseline/--no-baseline", "Also train the plain network, to compare. Default: yes."),
+    bool | None, o.option("--baseline/--no-baseline", "Also train the plain network, to compare. Default: yes.")
 ]
 Seeds = Annotated[
     int,
     o.option(
-        "--seeds",
-        "Train so many times with consecutive seeds, and combine what they say of each width.",
-        o.METHOD,
+        "--seeds", "Train so many times with consecutive seeds, and combine what they say of each width.", o.METHOD
     ),
 ]
-Tensorboard = Annotated[
-    Path | None, o.option("--tensorboard", "Write curves for TensorBoard to this folder.")
-]
+Tensorboard = Annotated[Path | None, o.option("--tensorboard", "Write curves for TensorBoard to this folder.")]
 Config = Annotated[
-    Path | None,
-    o.option("--config", "A TOML file with any option and any setting by its name. Flags win over it."),
+    Path | None, o.option("--config", "A TOML file with any option and any setting by its name. Flags win over it.")
 ]
-PrintConfig = Annotated[
-    bool, o.option("--print-config", "Print all settings as TOML that --config reads, and exit.")
-]
+PrintConfig = Annotated[bool, o.option("--print-config", "Print all settings as TOML that --config reads, and exit.")]
 DryRun = Annotated[
     bool, o.option("--dry-run", "Time a few steps, show what would be done, its memory and time, and exit.")
 ]
 
-FLAGS = [
-    "data",
-    "method",
-    "model",
-    "weights",
-    "freeze",
-    "samples",
-    "epochs",
-    "batch",
-    "device",
-    "devices",
-    "baseline",
-]
+FLAGS = ["data", "method", "model", "weights", "freeze", "samples", "epochs", "batch", "device", "devices", "baseline"]
 
 
 def learn(
@@ -264,15 +244,11 @@ def _learn_seeds(
         widths = {name: width.to_json() for name, width in trained.widths.items()}
         print_json({"widths": widths, "runs": [run.to_json() for run in runs]})
         return
-    rows = [
-        [Path(run.run or "").name, *(number(w.value, w.unit) for w in run.widths.values())] for run in runs
-    ]
+    rows = [[Path(run.run or "").name, *(number(w.value, w.unit) for w in run.widths.values())] for run in runs]
     out.print(table("Each training", ["run", *trained.widths], rows))
     out.print(Group(widths_table(trained.widths), _scores(runs)))
     if not quiet:
-        say(
-            f"The runs are in {folder}, each with its report; intervals include the spread over {seeds} trainings."
-        )
+        say(f"The runs are in {folder}, each with its report; intervals include the spread over {seeds} trainings.")
 
 
 COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")
@@ -295,9 +271,7 @@ def _scores(runs: list[Invariance]) -> Table:
         score = percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4g}"
         middle = [f"{run.log_evidence:.1f}" if run.log_evidence is not None else "-"] if evidence else []
         rows.append([run.method, run.model, score, *middle, f"{run.seconds:.0f}"])
-    return table(
-        "On the test set", [*columns, *(["log evidence"] if evidence else []), "seconds"], rows, left=2
-    )
+    return table("On the test set", [*columns, *(["log evidence"] if evidence else []), "seconds"], rows, left=2)
 
 
 def _forecast(request: LearnRequest, folder: Path, *, as_json: bool, quiet: bool) -> None:

@@ -19,9 +19,7 @@ READING = ("variant", "subset", "test", "test_fraction", "size", "task", "kind",
 def option(names: str, help: str, panel: str = OUTPUT, complete: Iterable[str] = ()) -> Any:
     """Declare an option by its names, separated by spaces; `complete` are the words that a shell offers for it."""
     words = completion(complete) if complete else None
-    return typer.Option(
-        *names.split(), help=help, rich_help_panel=panel, show_default=False, autocompletion=words
-    )
+    return typer.Option(*names.split(), help=help, rich_help_panel=panel, show_default=False, autocompletion=words)
 
 
 def argument(metavar: str, help: str, complete: Iterable[str] = ()) -> Any:
@@ -52,9 +50,7 @@ def images(what: str, default: str) -> Any:
 
 
 _source = argument(
-    "DATA",
-    "A named set (see augury data list), a folder with one sub-folder per class, or an .npz file.",
-    NAMED,
+    "DATA", "A named set (see augury data list), a folder with one sub-folder per class, or an .npz file.", NAMED
 )
 Data = Annotated[str, _source]
 DataIfAny = Annotated[str | None, _source]
@@ -72,29 +68,18 @@ Test = Annotated[
     str | None, option("--test", "A separate test set, read like DATA. Default: its own, or a split.", DATA)
 ]
 TestFraction = Annotated[
-    float | None,
-    option("--test-fraction", "Fraction to split off for testing; 0 for none. Default: 0.2.", DATA),
+    float | None, option("--test-fraction", "Fraction to split off for testing; 0 for none. Default: 0.2.", DATA)
 ]
 Size = Annotated[
     int | None,
-    option(
-        "--size",
-        "Resize images to this many pixels a side. Default: their own, reduced to 64 for the cnn.",
-        DATA,
-    ),
+    option("--size", "Resize images to this many pixels a side. Default: their own, reduced to 64 for the cnn.", DATA),
 ]
-Task = Annotated[
-    str | None, option("--task", "classification or regression. Default: inferred from the labels.", DATA)
-]
+Task = Annotated[str | None, option("--task", "classification or regression. Default: inferred from the labels.", DATA)]
 Kind = Annotated[
     str | None,
-    option(
-        "--kind", "image, signal, points, coordinates or features. Default: inferred from the shape.", DATA
-    ),
+    option("--kind", "image, signal, points, coordinates or features. Default: inferred from the shape.", DATA),
 ]
-SkipBad = Annotated[
-    bool | None, option("--skip-bad", "Skip images that cannot be read, and count them.", DATA)
-]
+SkipBad = Annotated[bool | None, option("--skip-bad", "Skip images that cannot be read, and count them.", DATA)]
 
 Method = Annotated[
     str | None,
@@ -117,20 +102,13 @@ Model = Annotated[
 ]
 Widths = Annotated[
     list[str] | None,
-    option(
-        "--width -w",
-        "A width, such as rotation=30 (degrees) or flip_x=50 (per cent); may be repeated.",
-        METHOD,
-    ),
+    option("--width -w", "A width, such as rotation=30 (degrees) or flip_x=50 (per cent); may be repeated.", METHOD),
 ]
 Samples = Annotated[
-    int | None,
-    option("--samples -S", f"Views per input. Default: {LearnConfig.samples}, or the method's own.", METHOD),
+    int | None, option("--samples -S", f"Views per input. Default: {LearnConfig.samples}, or the method's own.", METHOD)
 ]
 Seed = Annotated[int | None, option("--seed", "Seed of everything random. Default: 0.", METHOD)]
-Device = Annotated[
-    str | None, option("--device", "cpu, cuda, mps, as torch names them. Default: cpu.", METHOD)
-]
+Device = Annotated[str | None, option("--device", "cpu, cuda, mps, as torch names them. Default: cpu.", METHOD)]
 Devices = Annotated[
     int | None,
     option(
@@ -140,9 +118,7 @@ Devices = Annotated[
         METHOD,
     ),
 ]
-Set = Annotated[
-    list[str] | None, option("--set", "Any other setting, such as rate=0.001; may be repeated.", METHOD)
-]
+Set = Annotated[list[str] | None, option("--set", "Any other setting, such as rate=0.001; may be repeated.", METHOD)]
 
 Run = Annotated[Path | None, option("--run --out", "Folder for the results. Default: a new one in runs/.")]
 Overwrite = Annotated[bool, option("--overwrite", "Replace what is in the folder.")]

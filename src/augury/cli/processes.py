@@ -38,9 +38,7 @@ def check_alone(command: str) -> None:
 def launched(devices: int | None, device: str) -> Any:
     """Return a Fabric whose processes are running, this one among them; None for a single process."""
     if devices is not None and devices < 1:
-        raise InputError(
-            f"--devices must be at least 1; got {devices}. It is the number of processes on this machine."
-        )
+        raise InputError(f"--devices must be at least 1; got {devices}. It is the number of processes on this machine.")
     there = int(os.environ.get("WORLD_SIZE") or 1)
     if max(there, devices or 1) < 2:
         return None
@@ -56,9 +54,7 @@ def launched(devices: int | None, device: str) -> Any:
         raise InputError(f"--devices {devices} must be what torchrun has started here, {here}; leave it out.")
     accelerator = device.partition(":")[0]
     try:
-        fabric = Fabric(
-            accelerator=accelerator, devices=here, num_nodes=max(1, there // here), strategy="ddp"
-        )
+        fabric = Fabric(accelerator=accelerator, devices=here, num_nodes=max(1, there // here), strategy="ddp")
         fabric.launch()
     except (RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"{here} processes on {accelerator} cannot be started: {error}") from error

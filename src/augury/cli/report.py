@@ -23,16 +23,11 @@ augury report runs/a runs/b --out both.html    side by side
 def report(
     runs: Annotated[
         list[Path],
-        o.argument(
-            "RUN...", "Folders that augury learn, audit or adapt wrote; several are compared on one page."
-        ),
+        o.argument("RUN...", "Folders that augury learn, audit or adapt wrote; several are compared on one page."),
     ],
     out_file: Annotated[
         Path | None,
-        o.option(
-            "--out -o",
-            "The file. Default: report.html in the run's folder; comparison.html here for several.",
-        ),
+        o.option("--out -o", "The file. Default: report.html in the run's folder; comparison.html here for several."),
     ] = None,
     open_it: Annotated[bool, o.option("--open", "Show it in the browser.")] = False,
 ) -> None:

@@ -18,9 +18,7 @@ PASS_ON = {"ignore_unknown_options": True, "help_option_names": []}
 
 
 def reproduce(
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="PAPER ITEM ...", help="Passed on as they are.")
-    ] = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="PAPER ITEM ...", help="Passed on as they are.")] = None,
 ) -> None:
     """Run `python -m papers`."""
     run_papers(words or [], "augury reproduce")

@@ -33,9 +33,7 @@ PER_CENT = re.compile(r"flip(_[xy])?|grey|[CT]\d+(_[xy])?")
 
 def settings_of(config: type) -> dict[str, Any]:
     """Return the fields of a settings class that --set takes, with their types."""
-    return {
-        f.name: f.type for f in fields(config) if f.type in (int, float, str, bool) and f.name != "method"
-    }
+    return {f.name: f.type for f in fields(config) if f.type in (int, float, str, bool) and f.name != "method"}
 
 
 SETTINGS = settings_of(LearnConfig) | {
@@ -136,9 +134,7 @@ def widths(texts: Iterable[str] | None, quiet: bool) -> dict[str, float]:
     found: dict[str, float] = pairs(texts, "a width", "rotation=30")
     for name, value in found.items():
         if not quiet and PER_CENT.fullmatch(name) and 0 < value <= 1:
-            note(
-                f"{name}={value:g} means {value:g} per cent; for a probability of {value:g}: {name}={100 * value:g}"
-            )
+            note(f"{name}={value:g} means {value:g} per cent; for a probability of {value:g}: {name}={100 * value:g}")
     return found
 
 

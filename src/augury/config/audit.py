@@ -54,8 +54,6 @@ class AuditConfig(Settings):
         smallest = {"levels": 1, "floor_images": 2, "batch": 1}
         for name in (*smallest, "images", "drift_images", "jacobian_images", "worst", "seed"):
             if getattr(self, name) < smallest.get(name, 0):
-                raise InputError(
-                    f"{name} must be at least {smallest.get(name, 0)}; got {getattr(self, name)}."
-                )
+                raise InputError(f"{name} must be at least {smallest.get(name, 0)}; got {getattr(self, name)}.")
         if self.images == 1 or self.drift_images == 1:
             raise InputError("images and drift_images must be at least 2, for a standard error; got 1.")

@@ -72,9 +72,7 @@ class AmortizeConfig(Settings):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
         _check("temperature", self.temperature, self.temperature > 0, "above 0")
         if self.batch < 2:
-            raise InputError(
-                f"batch must be at least 2: images are compared with one another; got {self.batch}."
-            )
+            raise InputError(f"batch must be at least 2: images are compared with one another; got {self.batch}.")
 
     @classmethod
     def for_method(cls, method: str, **given: Any) -> "AmortizeConfig":

@@ -14,14 +14,7 @@ from augury.records.results import Record
 DEFAULT_METHOD = "lila"
 """The method of `augury learn` when none is named."""
 
-_PAPER_D = {
-    "rate": 8e-4,
-    "rate_end": 8e-4,
-    "batch": 512,
-    "weight_decay": 0.0,
-    "samples": 1,
-    "samples_eval": 1,
-}
+_PAPER_D = {"rate": 8e-4, "rate_end": 8e-4, "batch": 512, "weight_decay": 0.0, "samples": 1, "samples_eval": 1}
 """Paper D: Adam 8e-4 at a constant rate, batches of 512; bare networks, so one view per input."""
 
 _PAPER_B = {
@@ -96,15 +89,7 @@ SHARED = (
 )  # fmt: skip
 """Settings that the baseline takes from the method: the same network, trained as long in the same way."""
 
-AT_LEAST_ONE = {
-    "samples",
-    "samples_eval",
-    "steps",
-    "batch",
-    "evidence_images",
-    "eta_images",
-    "posterior_steps",
-}
+AT_LEAST_ONE = {"samples", "samples_eval", "steps", "batch", "evidence_images", "eta_images", "posterior_steps"}
 """Every other number must be at least 0."""
 
 

@@ -24,9 +24,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch()
     except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror}. Choose a folder that you may write to."
-        ) from error
+        raise RunError(f"cannot write {path}: {error.strerror}. Choose a folder that you may write to.") from error
     try:
         yield temporary
         with temporary.open("rb") as file:

@@ -33,9 +33,7 @@ def set_part(rng: torch.Generator, part: Part | None) -> None:
     if isinstance(rng, Stream):
         rng.part = part
     elif part is not None:
-        raise InputError(
-            "several processes need the generator of augury.core.rng.generator; got a torch.Generator."
-        )
+        raise InputError("several processes need the generator of augury.core.rng.generator; got a torch.Generator.")
 
 
 def rows(draw: Callable[[int], Tensor], B: int, rng: torch.Generator, dim: int = 0) -> Tensor:

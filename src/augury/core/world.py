@@ -57,9 +57,7 @@ class World:
         """Return this process's rows of a batch; None for all of them."""
         return None
 
-    def backward(
-        self, objective: Tensor, loss: Tensor, parameters: Iterable[Tensor], part: Part | None
-    ) -> float:
+    def backward(self, objective: Tensor, loss: Tensor, parameters: Iterable[Tensor], part: Part | None) -> float:
         """Leave the gradient of the whole batch's objective in the parameters, and return the whole batch's loss."""
         objective.backward()
         return loss.item()
@@ -105,9 +103,7 @@ class Processes(World):
         self.idle = start == stop
         return Part(n, 0, 1, 0.0) if self.idle else Part(n, start, stop - start, (stop - start) / n)
 
-    def backward(
-        self, objective: Tensor, loss: Tensor, parameters: Iterable[Tensor], part: Part | None
-    ) -> float:
+    def backward(self, objective: Tensor, loss: Tensor, parameters: Iterable[Tensor], part: Part | None) -> float:
         weight = 1 / self.size if part is None else part.weight
         (objective * weight).backward()
         value = loss.detach().reshape(1) * weight

@@ -38,9 +38,7 @@ def _eigh(matrix: Tensor, vectors: bool) -> tuple[Tensor, Tensor | None]:
     # In float32 the routine may not converge where few data leave most eigenvalues at zero, or report success and
     # return NaN; in float64 it converges.
     if not matrix.isfinite().all():
-        raise RunError(
-            "the curvature is not finite: the network's activations or gradients overflow. Lower the rate."
-        )
+        raise RunError("the curvature is not finite: the network's activations or gradients overflow. Lower the rate.")
 
     def decompose(matrix: Tensor) -> tuple[Tensor, Tensor | None]:
         return torch.linalg.eigh(matrix) if vectors else (torch.linalg.eigvalsh(matrix), None)
@@ -166,10 +164,7 @@ def decomposed(sums: dict[str, OuterSum], vectors: bool, world: World) -> dict[s
     for key in sorted(sums, key=lambda key: -sums[key].shape[1]):
         owner[key] = work.index(min(work))
         work[owner[key]] += sums[key].shape[0] * sums[key].shape[1] ** 3
-    found = {
-        key: sums[key].factor(vectors) if owner[key] == world.rank else _blank(sums[key], vectors)
-        for key in sums
-    }
+    found = {key: sums[key].factor(vectors) if owner[key] == world.rank else _blank(sums[key], vectors) for key in sums}
     for process in range(world.size):
         ours = [found[key] for key in sums if owner[key] == process]
         world.same_([t for f in ours for t in (f.values, f.vectors) if t is not None], process)

@@ -58,9 +58,7 @@ def shared_inputs(
     return F.pad(out, (0, 1), value=1.0) if joint_bias else out
 
 
-def shared_gradients(
-    layer: Any, g: Float[Tensor, "R ..."], S: int, positions: str
-) -> Float[Tensor, "B P groups O"]:
+def shared_gradients(layer: Any, g: Float[Tensor, "R ..."], S: int, positions: str) -> Float[Tensor, "B P groups O"]:
     """Return the gradients in the layer's outputs, summed over copies (and over positions: reduce)."""
     g = g.unflatten(0, (-1, S))
     if isinstance(layer, nn.Linear):
@@ -73,9 +71,7 @@ def shared_gradients(
     return g.unflatten(2, (getattr(layer, "groups", 1), -1))
 
 
-def jacobian(
-    layer: nn.Module, calls: Iterable[tuple[Tensor, Tensor]], S: int
-) -> dict[str, Float[Tensor, "B d"]]:
+def jacobian(layer: nn.Module, calls: Iterable[tuple[Tensor, Tensor]], S: int) -> dict[str, Float[Tensor, "B d"]]:
     """Return the exact Jacobian of <column, f> in each trainable parameter, summed over the layer's calls (a, g)."""
     kind: Callable[[nn.Module, Tensor, Tensor, int], list[Tensor]]
     kind = _linear_jacobian if is_kronecker(layer) else _norm_jacobian

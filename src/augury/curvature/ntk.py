@@ -44,9 +44,7 @@ class Precisions:
         self.prior = choose("prior", prior, PRIORS)
         self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
         if not self.parameters:
-            raise InputError(
-                "the network has no trainable parameters. Unfreeze some with requires_grad_(True)."
-            )
+            raise InputError("the network has no trainable parameters. Unfreeze some with requires_grad_(True).")
         owners = {name: self._owner(name) for name in self.parameters}
         self.names = list(dict.fromkeys(owners.values()))
         self.index = {name: self.names.index(owner) for name, owner in owners.items()}
@@ -155,14 +153,10 @@ class ReducedKernel(Kernel):
                 columns = [jacobian(layer, tape.pairs(name, column), tape.S) for column in gradients]
                 of_layer = {p: gram(torch.cat([J[p] for J in columns])) for p in columns[0]}
             grams |= {f"{name}.{p}" if name else p: Q for p, Q in of_layer.items()}
-        return self.precisions.sum_by_precision({
-            k: Q for k, Q in grams.items() if k in self.precisions.index
-        })
+        return self.precisions.sum_by_precision({k: Q for k, Q in grams.items() if k in self.precisions.index})
 
 
-def _kronecker_grams(
-    name: str, layer: nn.Module, tape: Tape, gradients: list[Gradients]
-) -> dict[str, Tensor]:
+def _kronecker_grams(name: str, layer: nn.Module, tape: Tape, gradients: list[Gradients]) -> dict[str, Tensor]:
     inputs = [shared_inputs(layer, call.a, tape.S, "reduce", joint_bias=False) for call in tape.calls[name]]
     a = torch.stack(inputs).mean(0)[:, 0]
     g = torch.cat([
@@ -198,9 +192,7 @@ class ExactKernel(Kernel):
                 f"the exact kernel of a group holds {rows:,} rows of {P:,} numbers, at most {LARGEST_JACOBIAN:,} in "
                 f"all. Use smaller groups of data, fewer outputs_per_group, or kernel='reduced'."
             )
-        results = [
-            _Grams.apply(views if graph else views.detach(), _Rows(self, root, subset)) for subset in subsets
-        ]
+        results = [_Grams.apply(views if graph else views.detach(), _Rows(self, root, subset)) for subset in subsets]
         return results[0][0], [grams for _, grams in results]
 
 

@@ -44,9 +44,7 @@ class Block:
 class Structure(ABC):
     """One structure of H for one network."""
 
-    def __init__(
-        self, layers: dict[str, nn.Module], prior: str = "scalar", positions: str = "reduce"
-    ) -> None:
+    def __init__(self, layers: dict[str, nn.Module], prior: str = "scalar", positions: str = "reduce") -> None:
         self.layers = layers
         self.prior = choose("prior", prior, PRIORS)
         self.positions = choose("positions", positions, POSITIONS)

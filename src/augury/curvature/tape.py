@@ -62,9 +62,7 @@ def covered_layers(net: nn.Module, only: Sequence[str] | None = None) -> dict[st
     for name, module in layers.items():
         if not is_covered(module):
             own, kind = ", ".join(trainable(module)), type(module).__name__
-            what = (
-                f"layer '{name}' ({kind}: {own})" if name else f"the network's own parameters ({kind}: {own})"
-            )
+            what = f"layer '{name}' ({kind}: {own})" if name else f"the network's own parameters ({kind}: {own})"
             raise InputError(
                 f"no Kronecker factors for {what}; covered are "
                 f"{', '.join(sorted(kind.__name__ for kind in LAYERS))}. Alternatives: the bound for any network "

@@ -47,9 +47,7 @@ def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[
         from augury.data.pictures import resized
 
         if kind != "image":
-            raise InputError(
-                f"size is for images; got size={options.size} for data of kind '{kind}'. Leave it out."
-            )
+            raise InputError(f"size is for images; got size={options.size} for data of kind '{kind}'. Leave it out.")
         if isinstance(inputs, Rows):
             parts = (resized(part, options.size).numpy() for part in chunks(inputs))
             inputs = Rows(spilled((row for part in parts for row in part), len(inputs)))
@@ -70,9 +68,7 @@ def read_arrays(
 ) -> Dataset:
     train, kind = part_of(*pair, options)
     held_out = None if test is None else part_of(*test, options, kind)[0]
-    return assemble(
-        train, held_out, options, kind=kind, source=source, class_names=class_names, remark=remark
-    )
+    return assemble(train, held_out, options, kind=kind, source=source, class_names=class_names, remark=remark)
 
 
 def read_table(
@@ -124,10 +120,7 @@ def open_arrays(path: Path) -> dict[str, np.ndarray]:
             return {file.stem: read_npy(file) for file in sorted(path.glob("*.npy"))}
         if path.suffix == ".npy":
             return {"x": read_npy(path)}
-        with (
-            path.open("rb") as file,
-            np.load(file, allow_pickle=False) as arrays,
-        ):  # numpy leaves a bad file open
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
             mapped = {key: read_member(path, arrays.zip, key) for key in arrays.files}
             return {key: arrays[key] if array is None else array for key, array in mapped.items()}
     except AuguryError:

@@ -213,9 +213,7 @@ def check_shape(x: Tensor | Rows, kind: str, part: str) -> None:
         "features": x.ndim >= 2,
     }[kind]
     if not fits:
-        raise InputError(
-            f"{part}: inputs of kind '{kind}' must be {SHAPES[kind]}; got {shape}. Reshape them."
-        )
+        raise InputError(f"{part}: inputs of kind '{kind}' must be {SHAPES[kind]}; got {shape}. Reshape them.")
     if kind == "image" and min(shape[-2:]) < SMALLEST_IMAGE:
         raise InputError(
             f"{part}: images must be at least {SMALLEST_IMAGE} pixels on each side; got {shape[-2]} x {shape[-1]}. "
@@ -260,14 +258,10 @@ def check_targets(y: Tensor, task: str, part: str) -> None:
                 f"{part}: class labels must be integers; got {y.dtype}. For real targets, say task='regression'."
             )
         if y.ndim != 1:
-            raise InputError(
-                f"{part}: class labels must be one number per example, [N]; got {list(y.shape)}."
-            )
+            raise InputError(f"{part}: class labels must be one number per example, [N]; got {list(y.shape)}.")
         return
     if not y.is_floating_point() or y.ndim != 2:
-        raise InputError(
-            f"{part}: regression targets must be floats [N, D]; got {y.dtype} of {list(y.shape)}."
-        )
+        raise InputError(f"{part}: regression targets must be floats [N, D]; got {y.dtype} of {list(y.shape)}.")
     check_finite(y, part, "targets")
 
 
@@ -286,9 +280,7 @@ def check_pair(x: Tensor | Rows, y: Tensor, kind: str, task: str, part: str) -> 
     if len(x) == 0:
         return
     if not x.is_floating_point():
-        raise InputError(
-            f"{part}: inputs must be floats; got {x.dtype}. `load` turns integer pixels into [0, 1]."
-        )
+        raise InputError(f"{part}: inputs must be floats; got {x.dtype}. `load` turns integer pixels into [0, 1].")
     check_shape(x, kind, part)
     check_finite(x, part, "inputs")
     check_targets(y, task, part)

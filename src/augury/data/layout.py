@@ -38,9 +38,7 @@ def as_array(values: Any) -> np.ndarray:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InputError(
-            f"examples must all have one shape; got a list of different ones ({error})."
-        ) from error
+        raise InputError(f"examples must all have one shape; got a list of different ones ({error}).") from error
     if array.dtype.kind == "O":
         array = _of_objects(array)
     if array.dtype.kind == "T":  # numpy's text of any length
@@ -72,9 +70,7 @@ def infer_kind(x: np.ndarray, kind: str | None = None) -> str:
     if kind is not None:
         return choose("kind", kind, SHAPES)
     if x.ndim == 1:
-        raise InputError(
-            f"inputs must be [N, ...]; got {list(x.shape)}. One number for each input is x[:, None]."
-        )
+        raise InputError(f"inputs must be [N, ...]; got {list(x.shape)}. One number for each input is x[:, None].")
     if 0 in x.shape[1:]:
         raise InputError(f"inputs must hold numbers; got shape {list(x.shape)}.")
     if x.ndim == 4:
@@ -100,9 +96,7 @@ def _of_three_axes(x: np.ndarray) -> str:
     can_be += [f"clouds of {A} points (kind='points')"] if B == 3 else []
     C, T = (B, A) if A > 4 * B else (A, B)
     can_be += [f"signals of {T} steps in {C} channels (kind='signal')"]
-    raise InputError(
-        f"inputs of shape {list(x.shape)} can be {' or '.join(can_be)}. Say which: kind=... (--kind ...)."
-    )
+    raise InputError(f"inputs of shape {list(x.shape)} can be {' or '.join(can_be)}. Say which: kind=... (--kind ...).")
 
 
 def _channel_axis(shape: tuple[int, ...]) -> int | None:

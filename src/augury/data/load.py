@@ -107,9 +107,7 @@ def checked_size(size: Any) -> tuple[int, int] | None:
         raise InputError(f"size must be a number of pixels, or (height, width); got {size!r}.")
     height, width = sides
     if min(height, width) < SMALLEST_IMAGE:
-        raise InputError(
-            f"size must be at least {SMALLEST_IMAGE} pixels on each side; got {height} x {width}."
-        )
+        raise InputError(f"size must be at least {SMALLEST_IMAGE} pixels on each side; got {height} x {width}.")
     return height, width
 
 
@@ -161,9 +159,7 @@ def _plain(source: Any) -> Any:
 
 def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
     if test is not None and path.is_dir() != test.is_dir():
-        raise InputError(
-            f"data and test set must both be folders, or both .npz files; got {path} and {test}."
-        )
+        raise InputError(f"data and test set must both be folders, or both .npz files; got {path} and {test}.")
     if holds_arrays(path):
         held_out = None if test is None else open_arrays(test)
         what = "folder" if path.is_dir() else "file"
@@ -175,9 +171,7 @@ def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:
 
         _refuse(kind=None if options.kind == "image" else options.kind)
         return read_folder(path, options, test)
-    raise InputError(
-        f"a data file must be an .npz; got {path}. Save arrays with np.savez(path, x=..., y=...)."
-    )
+    raise InputError(f"a data file must be an .npz; got {path}. Save arrays with np.savez(path, x=..., y=...).")
 
 
 def _refuse(**given: Any) -> None:

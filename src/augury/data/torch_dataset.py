@@ -17,15 +17,7 @@ from augury.core.files import Progress
 from augury.data.arrays import LABEL_COLUMNS, part_of
 from augury.data.dataset import Dataset
 from augury.data.layout import as_array, scaled_to, to_inputs
-from augury.data.pictures import (
-    check_wide,
-    common_size,
-    pixel_type,
-    read_header,
-    sizes_note,
-    to_pixels,
-    to_type,
-)
+from augury.data.pictures import check_wide, common_size, pixel_type, read_header, sizes_note, to_pixels, to_type
 from augury.data.rows import is_large
 from augury.data.stored import spilled
 from augury.data.targets import Options, Part, assemble
@@ -72,10 +64,7 @@ def _pictures(data: Any, options: Options, form: Form | None, large: bool) -> tu
     for picture in examples(data, options.progress, ys):
         headers.append(read_header(picture))
         xs.extend([] if large else [picture])
-    colour, size = form or (
-        any(h.colour for h in headers),
-        options.size or common_size(headers, options.side),
-    )
+    colour, size = form or (any(h.colour for h in headers), options.size or common_size(headers, options.side))
     pixels = (to_pixels(x, colour, size) for x in (examples(data, options.progress, []) if large else xs))
     if large:
         dtype = pixel_type(headers)

@@ -70,9 +70,7 @@ def load_images(
     """Return images from any source, without labels; further options are those of `load`."""
     place, how = _place(source), _options(options)
     if place is not None and variant is not None:
-        raise InputError(
-            f"a variant can be planted in a named set only; got variant={variant!r}. Leave it out."
-        )
+        raise InputError(f"a variant can be planted in a named set only; got variant={variant!r}. Leave it out.")
     if place is not None and holds_arrays(place):
         images = _array(_named(open_arrays(place), place), how, f"file {place}")
     elif place is not None and place.is_dir():

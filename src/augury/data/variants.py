@@ -220,9 +220,7 @@ ROTATIONS = (0.0, 45.0, 90.0, 180.0)
 """Widths in degrees that can be planted."""
 
 
-def toy(
-    rotation: float = 180.0, n: int = 200, n_test: int = 1000, noise: float = 0.1, seed: int = 0
-) -> Dataset:
+def toy(rotation: float = 180.0, n: int = 200, n_test: int = 1000, noise: float = 0.1, seed: int = 0) -> Dataset:
     """Return a two-class problem in the plane."""
     if rotation not in ROTATIONS:
         widths = ", ".join(f"{w:g}" for w in ROTATIONS)

@@ -76,9 +76,7 @@ class Evidence(Climber):
     ) -> None:
         super().__init__(model, N, task, samples, config := EvidenceConfig.of(**settings), fabric)
         self.chunk, output = chunk, config.curvature(N)
-        self.laplace = Laplace(
-            model, self.likelihood, config.structure, output, config.prior, config.positions, only
-        )
+        self.laplace = Laplace(model, self.likelihood, config.structure, output, config.prior, config.positions, only)
         self.laplace.world = self.world
         self.log_delta = nn.Parameter(
             torch.full((self.laplace.structure.n_delta,), config.delta, dtype=torch.float64).log()
@@ -102,9 +100,7 @@ class Evidence(Climber):
         structure = self.laplace.structure
         deltas = structure.delta_of_blocks(self.delta)
         pairs = zip(structure.blocks, deltas, strict=True)
-        return torch.stack([d * p.square().sum() for b, d in pairs for p in b.parameters]).sum() / (
-            2 * self.N
-        )
+        return torch.stack([d * p.square().sum() for b, d in pairs for p in b.parameters]).sum() / (2 * self.N)
 
     @torch.no_grad()
     def add_prior_gradient(self, share: float = 1.0) -> None:
@@ -301,9 +297,7 @@ class NtkEvidence(Climber):
         batched = all_pairs(self, batches)
         groups = (part for x, y in batched for part in zip(x.split(n), y.split(n), strict=True))
         with evaluating(self.model.net, self.settings.batchnorm), torch.no_grad():
-            bound = self.bound.lower_bound(
-                groups, self.delta, lambda k: start + k, self.samples, every_output=False
-            )
+            bound = self.bound.lower_bound(groups, self.delta, lambda k: start + k, self.samples, every_output=False)
         return float(bound)
 
 

@@ -131,9 +131,7 @@ def some_of(batches: Iterable[tuple[Tensor, Tensor]], n: int) -> tuple[Tensor, T
     return torch.cat([x for x, _ in taken])[:n], torch.cat([y for _, y in taken])[:n]
 
 
-def pairs(
-    data: Data, model: nn.Module, rng: torch.Generator | None = None
-) -> Iterator[tuple[Tensor, Tensor]]:
+def pairs(data: Data, model: nn.Module, rng: torch.Generator | None = None) -> Iterator[tuple[Tensor, Tensor]]:
     """Give batches of tensors on the model's device; a data set is shuffled if there is a generator."""
     if isinstance(data, tuple) and _is_pair(data):
         data = TensorDataset(*data)
@@ -153,9 +151,7 @@ def pairs(
         yield x.to(device), y.to(device)
 
 
-def all_pairs(
-    evidence: Climber, data: Data, rng: torch.Generator | None = None
-) -> Iterator[tuple[Tensor, Tensor]]:
+def all_pairs(evidence: Climber, data: Data, rng: torch.Generator | None = None) -> Iterator[tuple[Tensor, Tensor]]:
     """Give batches; of a loader that gives each process a part of its own, those of all processes."""
     found, world = pairs(data, evidence.model, rng), evidence.world
     if world.size == 1 or not evidence.scattered:

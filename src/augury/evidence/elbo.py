@@ -25,9 +25,7 @@ from augury.models.shallow import ShallowOrbit
 class Elbo:
     """The bound of one network with its posterior and its likelihood."""
 
-    def __init__(
-        self, model: ShallowOrbit, posterior: OutputPosterior, likelihood: Likelihood, N: int
-    ) -> None:
+    def __init__(self, model: ShallowOrbit, posterior: OutputPosterior, likelihood: Likelihood, N: int) -> None:
         self.model, self.posterior, self.likelihood, self.N = model, posterior, likelihood, N
 
     @property
@@ -58,9 +56,7 @@ class Elbo:
             n += len(x)
         return total * self.N / n - float(self.posterior.kl())
 
-    def gradient(
-        self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], seed: int
-    ) -> tuple[Tensor, ...]:
+    def gradient(self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], seed: int) -> tuple[Tensor, ...]:
         """Return d bound / d eta at the noise of a seed."""
         rng = generator(seed, x.device)
         return torch.autograd.grad(self.estimate(x, y, rng), self.eta)

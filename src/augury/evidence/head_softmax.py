@@ -44,9 +44,7 @@ def normalised(features: Float[Tensor, "N d"]) -> Normalised:
     away = features - centre
     scale = away.square().sum(1).mean().sqrt()
     if not bool(torch.isfinite(scale.detach())):
-        raise InputError(
-            "features must be finite; the extractor gave NaN or infinity. Was its training cut short?"
-        )
+        raise InputError("features must be finite; the extractor gave NaN or infinity. Was its training cut short?")
     if float(scale.detach()) == 0:
         raise InputError(
             "features must differ between inputs; the extractor gives the same for all of them. "
@@ -130,9 +128,7 @@ class Softmax:
         """Return H v, with H = -d^2 J / dTheta^2."""
         return curvature(P, self.Z @ v.T).T @ self.Z + self.tau * v
 
-    def solve_curved(
-        self, g: Float[Tensor, "C r"], P: Float[Tensor, "N C"], tolerance: float
-    ) -> Float[Tensor, "C r"]:
+    def solve_curved(self, g: Float[Tensor, "C r"], P: Float[Tensor, "N C"], tolerance: float) -> Float[Tensor, "C r"]:
         """Return H^-1 g by conjugate gradients."""
         condition = (P * (1 - P)).mean(0)[:, None] * self.a + self.tau
         x, r = torch.zeros_like(g), g

@@ -120,9 +120,7 @@ class Laplace:
             log_likelihood, residual = log_likelihood + log_prob, residual + squares
             seen, numbers = seen + len(x), numbers + y.numel()
         if not seen:
-            raise InputError(
-                "the evidence needs data: no batch came. An iterator can be passed over only once."
-            )
+            raise InputError("the evidence needs data: no batch came. An iterator can be passed over only once.")
         r = 1.0 if N is None else N / seen
         log_likelihood, residual = self.world.sums([log_likelihood, residual])
         with torch.no_grad():
@@ -140,9 +138,7 @@ class Laplace:
     def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> dict[str, Tensor]:
         """Return d log|H| / dT for every statistic of the curvature."""
         with torch.no_grad():
-            return self.structure.preconditioner(
-                fit.spectrum, delta, self.likelihood.scale(self.output).to(delta)
-            )
+            return self.structure.preconditioner(fit.spectrum, delta, self.likelihood.scale(self.output).to(delta))
 
     def objective(
         self,
@@ -171,9 +167,7 @@ class Laplace:
             log-likelihood - 1/2 <preconditioner, statistics>.
         """
         x, y, rng = self._own(x, y, seed)
-        tape = record(
-            self.model.net, self.model.views(x, rng, S), S or self.model.samples, self.structure.layers
-        )
+        tape = record(self.model.net, self.model.views(x, rng, S), S or self.model.samples, self.structure.layers)
         total = inner(self.structure.inputs(tape), preconditioner)
         for column in self.likelihood.columns(tape.f, y, self.output, rng):
             grads = tape.gradients(column, create_graph=True, retain=True)
@@ -182,11 +176,7 @@ class Laplace:
         return share if rng.part is None or rng.part.weight else share * 0.0
 
     def gradient(
-        self,
-        batches: Batches,
-        preconditioner: dict[str, Tensor],
-        seeds: Callable[[int], int],
-        S: int | None = None,
+        self, batches: Batches, preconditioner: dict[str, Tensor], seeds: Callable[[int], int], S: int | None = None
     ) -> list[Tensor]:
         """Return the gradient of the evidence in each parameter of the transformation; arguments as for `fit`."""
         eta = [p for p in self.model.transform.parameters() if p.requires_grad]

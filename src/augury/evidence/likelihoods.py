@@ -77,18 +77,13 @@ class Likelihood(nn.Module, ABC):
             for q in self.span(f.detach()):
                 yield self.root(f, q)
         elif output == "mc":
-            signs = (
-                _drawn(lambda shape: torch.randint(2, shape, generator=rng, device=rng.device), f, rng) * 2
-                - 1
-            )
+            signs = _drawn(lambda shape: torch.randint(2, shape, generator=rng, device=rng.device), f, rng) * 2 - 1
             yield self.root(f, signs)
         else:
             yield self.residual(f, y if output == "ef" else self.draw(f.detach(), rng))
 
 
-def _drawn(
-    draw: Callable[[tuple[int, int]], Tensor], f: Float[Tensor, "B C"], rng: torch.Generator
-) -> Tensor:
+def _drawn(draw: Callable[[tuple[int, int]], Tensor], f: Float[Tensor, "B C"], rng: torch.Generator) -> Tensor:
     return rows(lambda B: draw((B, f.shape[1])), len(f), rng).to(f)
 
 
@@ -138,9 +133,7 @@ class Categorical(Likelihood):
     def draw(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> Shaped[Tensor, " B"]:
         # As torch.multinomial does it.
         clock = _drawn(
-            lambda shape: torch.empty(shape, dtype=f.dtype, device=rng.device).exponential_(generator=rng),
-            f,
-            rng,
+            lambda shape: torch.empty(shape, dtype=f.dtype, device=rng.device).exponential_(generator=rng), f, rng
         )
         return (f.softmax(1) / clock).argmax(1)
 

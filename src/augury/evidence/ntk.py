@@ -34,15 +34,7 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.core.rng import generator
-from augury.curvature.ntk import (
-    ExactKernel,
-    Kernel,
-    Precisions,
-    ReducedKernel,
-    Subset,
-    log_det,
-    refuse_dropout,
-)
+from augury.curvature.ntk import ExactKernel, Kernel, Precisions, ReducedKernel, Subset, log_det, refuse_dropout
 from augury.curvature.tape import record, refuse_batch_coupling
 from augury.evidence.likelihoods import Likelihood
 from augury.models.orbit import OrbitAverage
@@ -230,10 +222,7 @@ class NtkBound:
         f, stacks = self.kernel.group(views, S, self.likelihood.root, subsets, graph)
         self.likelihood.check(f, y)
         scale = self.likelihood.scale("ggn").to(stacks[0])
-        log_dets = [
-            log_det(scale * torch.einsum("l,lij->ij", delta.to(stack).reciprocal(), stack))
-            for stack in stacks
-        ]
+        log_dets = [log_det(scale * torch.einsum("l,lij->ij", delta.to(stack).reciprocal(), stack)) for stack in stacks]
         weight = f.shape[1] / sum(len(subset) for subset in subsets)
         return self.likelihood.log_prob(f, y).double() - weight * torch.stack(log_dets).sum() / 2
 

@@ -63,9 +63,7 @@ def expected_log_prob(
         return Expected(value, (precision * (y - m)).detach(), precision.detach().expand_as(m))
     if not isinstance(likelihood, Categorical):
         raise InputError(f"the bound knows classes and Gaussian noise; got {type(likelihood).__name__}.")
-    z = rows(
-        lambda B: torch.randn(draws, B, m.shape[1], generator=rng, device=rng.device), len(m), rng, 1
-    ).to(m)
+    z = rows(lambda B: torch.randn(draws, B, m.shape[1], generator=rng, device=rng.device), len(m), rng, 1).to(m)
     tiny = torch.finfo(v.dtype).tiny  # keeps the slope of the root finite for an input without features
     f = m + v.clamp(min=tiny).sqrt() * z
     log_p = (f if mix is None else f @ mix.mT).log_softmax(-1)

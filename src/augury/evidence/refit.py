@@ -323,9 +323,7 @@ def output_layer(evidence: Evidence, x: Tensor) -> nn.Linear | None:
     return layer if len(seen) == 1 and seen[0][0] == 2 and torch.equal(seen[0][1], f) else None
 
 
-def without_noise(
-    of: Callable[[Tensor], Tensor], f: Tensor, one: Tensor, other: Tensor
-) -> Float[Tensor, "B ..."]:
+def without_noise(of: Callable[[Tensor], Tensor], f: Tensor, one: Tensor, other: Tensor) -> Float[Tensor, "B ..."]:
     """Return a concave or convex function of E[f] without the bias of f's noise, to second order.
 
     f is the mean of two independent halves of the views; the noise of a half has twice the variance of f's, and so does
@@ -358,9 +356,7 @@ def gaussian_evidence(phi: Float[Tensor, "N F"], y: Float[Tensor, "N C"]) -> flo
     return float(at(span).max())
 
 
-def ridge(
-    phi: Float[Tensor, "N F"], y: Float[Tensor, "N C"], pull: Float[Tensor, " F"]
-) -> Float[Tensor, "C F"]:
+def ridge(phi: Float[Tensor, "N F"], y: Float[Tensor, "N C"], pull: Float[Tensor, " F"]) -> Float[Tensor, "C F"]:
     """Return argmin |y - phi W^T|^2 + sum_j pull_j |W_j|^2, in the smaller of the dimensions N and F."""
     N, F = phi.shape
     if F <= N:

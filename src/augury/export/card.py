@@ -79,8 +79,7 @@ def _adapted(found: Adaptation) -> tuple[str, list[str]]:
         + "\n",
         f"## On what\n\n{found.data}: {found.N} training examples.\n",
         f"## How well\n\n{score} ({found.scored_on}).\n",
-        "## How it was trained\n\n"
-        + "".join(f"- {line}\n" for line in [*lines, f"exported by Augury {__version__}"]),
+        "## How it was trained\n\n" + "".join(f"- {line}\n" for line in [*lines, f"exported by Augury {__version__}"]),
     ]
 
 

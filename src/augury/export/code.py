@@ -67,9 +67,7 @@ AFFINE_NOTES = (
     "factors whose logarithm is uniform (x 1/2 as likely as x 2): theirs are uniform between the two ends",
     "shear along both axes by one number (the papers' generator [[0, 1], [1, 0]]): theirs are drawn for each axis",
 )
-FINITE_NOTE = (
-    "finite groups: Augury blends an image with its transformed copy while it learns; here a draw is either"
-)
+FINITE_NOTE = "finite groups: Augury blends an image with its transformed copy while it learns; here a draw is either"
 COLOR_NOTES = (
     "colours are not clipped to 0 and 1, factors are uniform in their logarithm, hue rotates about the grey axis",
     "the blur's variance, not its width, is uniform; near borders it differs a little from Augury's",
@@ -213,9 +211,7 @@ def grey(x):
 TORCH_OPERATIONS = {
     "blur": '    x = blur(x, e["blur"].abs().sqrt())',
     "brightness": '    x = x * e["brightness"].exp()',
-    "contrast": (
-        '    mean = grey(x).mean((-2, -1), keepdim=True)\n    x = mean + e["contrast"].exp() * (x - mean)'
-    ),
+    "contrast": ('    mean = grey(x).mean((-2, -1), keepdim=True)\n    x = mean + e["contrast"].exp() * (x - mean)'),
     "saturation": '    x = grey(x) + e["saturation"].exp() * (x - grey(x))',
     "hue": (
         '    c, s = e["hue"].cos(), e["hue"].sin() / math.sqrt(3)\n'

@@ -182,9 +182,7 @@ def _side(kind: str, shape: Sequence[int]) -> int:
     return min(shape[1:]) if kind == "image" else shape[-1]
 
 
-def policy_of(
-    invariance: Invariance, kind: str, input_shape: Sequence[int], sampling: str = "independent"
-) -> Policy:
+def policy_of(invariance: Invariance, kind: str, input_shape: Sequence[int], sampling: str = "independent") -> Policy:
     """Return the policy of a record of what was learned."""
     widths = {n: Width(w.value, w.unit, w.low, w.high, w.verdict) for n, w in invariance.widths.items()}
     learned = {"method": invariance.method, "model": invariance.model, "data": invariance.data}

@@ -46,9 +46,7 @@ def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.Exp
     example = torch.zeros(2, *input_shape)
     try:
         with torch.no_grad():
-            return torch.export.export(
-                module.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False
-            )
+            return torch.export.export(module.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False)
     except Exception as error:  # torch.export raises many exceptions for a user's module
         raise RunError(
             f"torch.export cannot follow this model ({first_line(error)}). Its weights are exported all the same; a "
@@ -86,9 +84,7 @@ def export_model(
     """Write a run's model as a program, as safetensors and with a card."""
     facts, target = exportable(run), Path(folder)
     if target.exists() and not target.is_dir():
-        raise InputError(
-            f"a model is exported to a folder; {target} is a file. Choose another place (--out)."
-        )
+        raise InputError(f"a model is exported to a folder; {target} is a file. Choose another place (--out).")
     saved = facts.saved()
     if saved.network == CUSTOM and net is None:
         raise InputError(

@@ -20,16 +20,10 @@ class Target:
 
 
 TARGETS = {
-    "torchvision": Target(
-        "the policy as torchvision.transforms.v2 code", "policy_torchvision.py", torchvision_code
-    ),
+    "torchvision": Target("the policy as torchvision.transforms.v2 code", "policy_torchvision.py", torchvision_code),
     "kornia": Target("the policy as kornia code", "policy_kornia.py", kornia_code),
-    "albumentations": Target(
-        "the policy as albumentations code", "policy_albumentations.py", albumentations_code
-    ),
-    "json": Target(
-        "the policy as JSON, for augury learn --policy", "policy.json", lambda policy: Code(policy.dumps())
-    ),
+    "albumentations": Target("the policy as albumentations code", "policy_albumentations.py", albumentations_code),
+    "json": Target("the policy as JSON, for augury learn --policy", "policy.json", lambda policy: Code(policy.dumps())),
     "torch": Target("the model: a torch.export program, safetensors, a model card", "exported"),
 }
 """Every target by its name."""

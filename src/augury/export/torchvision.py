@@ -56,9 +56,7 @@ def blur(x, sigma):
 def _imports(parts: Parts) -> str:
     text = "import math\n\n" if parts.colors else ""
     text += "import torch\n" + ("from torchvision import tv_tensors\n" if parts.colors else "")
-    return text + (
-        "from torchvision.transforms import v2\nfrom torchvision.transforms.v2 import functional as F\n"
-    )
+    return text + ("from torchvision.transforms import v2\nfrom torchvision.transforms.v2 import functional as F\n")
 
 
 def _turn(n: int, p: str) -> str:
@@ -91,8 +89,6 @@ TORCHVISION = Library(
     turn=_turn,
     compose=("v2.Compose([", "])", "v2.Identity()"),
     nearest=("v2.RandomAffine(", _nearest),
-    affine_notes=(
-        "a factor for each axis: RandomAffine has one for both, so `nearest` takes their geometric mean",
-    ),
+    affine_notes=("a factor for each axis: RandomAffine has one for both, so `nearest` takes their geometric mean",),
 )
 torchvision_code = partial(write_code, library=TORCHVISION)

@@ -30,9 +30,7 @@ def begin_from(net: nn.Module, run: str) -> None:
     ]
     alike = [{n: t for n, t in found.items() if t.shape == state[n].shape} for found in by_prefix]
     best, trained = max(alike, key=len), [name for name, _ in net.named_parameters()]
-    if not any(
-        name in best for name in trained
-    ):  # mean and scale of the inputs are alike in any two networks
+    if not any(name in best for name in trained):  # mean and scale of the inputs are alike in any two networks
         raise InputError(
             f"weights must be those of a network like the one to be trained; none in {run} has the name and shape of "
             f"{next(iter(trained), 'a weight')}. Take the same network (model)."

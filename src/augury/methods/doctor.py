@@ -114,9 +114,7 @@ def recover(
 ) -> Recovery:
     """Plant, learn, and compare; at most `images` examples, and epochs that fit into `seconds` if none are given."""
     if any(data.planted.values()):
-        raise InputError(
-            f"these data carry a planted truth already ({', '.join(data.planted)}); give plain data."
-        )
+        raise InputError(f"these data carry a planted truth already ({', '.join(data.planted)}); give plain data.")
     if images is not None and len(data.x_train) > images:
         data = data.subset(images, asked.get("seed", 0))
     planted = plant(data, what, asked.get("seed", 0))

@@ -121,9 +121,7 @@ class InvariantEstimator(BaseEstimator):
 
     def _outputs(self, X: Any) -> Tensor:
         if not hasattr(self, "model_"):
-            raise InputError(
-                f"this {type(self).__name__} must be fitted before it can predict. Call fit(X, y) first."
-            )
+            raise InputError(f"this {type(self).__name__} must be fitted before it can predict. Call fit(X, y) first.")
         x = in_memory(to_inputs(self._shaped(as_array(X)), self._kind))
         if tuple(x.shape[1:]) != self._shape:
             raise InputError(

@@ -96,9 +96,7 @@ class Augmented(GivenTransform):
     model: OrbitAverage
 
     def __init__(self, net: nn.Module, transform: Transform, config: LearnConfig, task: str, N: int) -> None:
-        super().__init__(
-            OrbitAverage(net, transform, config.samples, config.samples_eval), transform, config, task
-        )
+        super().__init__(OrbitAverage(net, transform, config.samples, config.samples_eval), transform, config, task)
 
     def objective(
         self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator

@@ -152,11 +152,7 @@ def affordable(ready: Prepared, clock: Callable[[], float]) -> dict[str, int]:
         at_once = max(1, rows_per_pass(evidence.model.net, x[:1]) // views)
         for name in ("evidence_images", "eta_images"):
             found[name] = min(getattr(config, name), max(found[name], at_once))
-    return found | {
-        "batch": max(2, min(config.batch, int(batch))),
-        "evidence_every": 1,
-        "epochs": config.epochs,
-    }
+    return found | {"batch": max(2, min(config.batch, int(batch))), "evidence_every": 1, "epochs": config.epochs}
 
 
 def _climbed(config: LearnConfig) -> int:
@@ -220,12 +216,8 @@ def climbs_of(config: LearnConfig) -> int:
 def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
     """Return about how long a run takes."""
     training = config.epochs * (N / min(config.batch, N)) * costs.step
-    end = costs.knot * costs.widths * usual_knots(costs.widths) + costs.climb * N / min(
-        config.evidence_images, N
-    )
-    scored = (
-        M if config.learning < config.epochs else 2 * M
-    )  # after the last epoch, and of the one that is kept
+    end = costs.knot * costs.widths * usual_knots(costs.widths) + costs.climb * N / min(config.evidence_images, N)
+    scored = M if config.learning < config.epochs else 2 * M  # after the last epoch, and of the one that is kept
     if config.evaluate_every:
         scored += (config.epochs // config.evaluate_every) * min(M, config.evaluate_images or M)
     return training + climbs_of(config) * costs.climb + end + scored * costs.score

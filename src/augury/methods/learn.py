@@ -109,9 +109,7 @@ def learn(
     if folder is not None and "evaluate_every" not in settings:
         ready = replace(ready, config=ready.config.scored_on_the_way())
     folder = None if world.rank else folder
-    beside = (
-        _baseline(ready, untrained, transform) if baseline else None
-    )  # refused before training, if at all
+    beside = _baseline(ready, untrained, transform) if baseline else None  # refused before training, if at all
     with locked(folder):
         learned = _train(ready, folder, watcher, world, **again)
         if beside is not None:

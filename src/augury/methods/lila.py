@@ -111,11 +111,7 @@ class WithEvidence(Learner):
 
     def extra_state(self) -> dict[str, Tensor]:
         """Return the prior precision, if it is learned, and what `end_epoch` decides by."""
-        delta = (
-            {"log_delta": self.evidence.log_delta.detach().clone()}
-            if isinstance(self.evidence, Evidence)
-            else {}
-        )
+        delta = {"log_delta": self.evidence.log_delta.detach().clone()} if isinstance(self.evidence, Evidence) else {}
         total = torch.tensor(self.total, dtype=torch.float64)
         return {"climbing": torch.tensor(self.climbing), "total": total, "trail": self.trail, **delta}
 
@@ -184,9 +180,7 @@ class LastLayer(Lila):
         self.cosines[0] = cosine_of(self.weights, config, config.rate_end, config.warm_up)
 
 
-def cosine_of(
-    optimizer: torch.optim.Optimizer, config: LearnConfig, end: float, warm_up: float = 0.0
-) -> Cosine:
+def cosine_of(optimizer: torch.optim.Optimizer, config: LearnConfig, end: float, warm_up: float = 0.0) -> Cosine:
     """Return a schedule: one cycle until widths and prior rest, and another for the weights after that."""
     return Cosine(optimizer, end, warm_up, (config.epochs - config.learning) / max(1, config.epochs))
 

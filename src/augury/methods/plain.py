@@ -24,9 +24,7 @@ from augury.transforms.compose import Identity
 class Plain(WithEvidence):
     """Train the bare network."""
 
-    def __init__(
-        self, net: nn.Module, transform: Transform | None, config: LearnConfig, task: str, N: int
-    ) -> None:
+    def __init__(self, net: nn.Module, transform: Transform | None, config: LearnConfig, task: str, N: int) -> None:
         self.model, self.config = net, config
         self.specs = () if transform is None else transform.specs
         self.loss = LOSSES[task]

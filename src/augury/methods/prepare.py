@@ -63,11 +63,7 @@ class Prepared:
 
 
 def prepare(
-    data: Any,
-    model: str | nn.Module | None,
-    method: str,
-    transform: Transform | None,
-    settings: dict[str, Any],
+    data: Any, model: str | nn.Module | None, method: str, transform: Transform | None, settings: dict[str, Any]
 ) -> Prepared:
     """Read the data, fill in the settings, build network and learner; raise if something does not fit."""
     if isinstance(data, DataLoader):
@@ -121,11 +117,7 @@ def image_side(model: str | nn.Module | None, method: str) -> int | None:
 
 
 def _config(
-    data: Dataset,
-    model: str | nn.Module | None,
-    method: str,
-    transform: Transform | None,
-    settings: dict[str, Any],
+    data: Dataset, model: str | nn.Module | None, method: str, transform: Transform | None, settings: dict[str, Any]
 ) -> LearnConfig:
     """Fill in what depends on the data."""
     kind = "closed" if data.closed else data.kind
@@ -142,9 +134,7 @@ def _config(
     settings = {**fitting, **settings, "model": name}
     config = LearnConfig.for_method(method, **settings).with_epochs(len(data.x_train))
     if config.generators is not None and transform is not None:
-        raise InputError(
-            "give transform or generators, not both: generators only say which transform to make."
-        )
+        raise InputError("give transform or generators, not both: generators only say which transform to make.")
     if config.generators is None and transform is None and data.kind in GENERATORS_FOR:
         config = replace(config, generators=(GENERATORS_FOR[kind], *["flip_x"] * colour))
     return replace(config, output=config.curvature(len(data.x_train), data.n_outputs))
@@ -166,9 +156,7 @@ def check_device(name: str) -> None:
     try:
         torch.empty(1, device=name).add_(1)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(
-            f"device must be one that torch can use here; got '{name}' ({first_line(error)})."
-        ) from error
+        raise InputError(f"device must be one that torch can use here; got '{name}' ({first_line(error)}).") from error
 
 
 def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
@@ -178,9 +166,7 @@ def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
     """
     odd = {str(p.dtype).removeprefix("torch.") for p in net.parameters() if p.requires_grad} - {"float32"}
     if odd:
-        raise InputError(
-            f"the network's weights must be float32; some are {', '.join(sorted(odd))}. Call net.float()."
-        )
+        raise InputError(f"the network's weights must be float32; some are {', '.join(sorted(odd))}. Call net.float().")
     if not any(parameter.requires_grad for parameter in net.parameters()):
         raise InputError(
             "the network must have parameters to train; it has none, or all are frozen. "

@@ -26,8 +26,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "augerino": Method(
-        "widths and weights by one loss, with a reward for wide orbits (Benton et al., 2020)",
-        "augerino.Augerino",
+        "widths and weights by one loss, with a reward for wide orbits (Benton et al., 2020)", "augerino.Augerino"
     ),
     "augmented": Method("the orbit average with given, fixed widths", "fixed_transform.Augmented"),
     "last_layer": Method(
@@ -36,8 +35,7 @@ METHODS: dict[str, Method] = {
         needs_example=True,
     ),
     "lila": Method(
-        "widths by the differentiable Laplace evidence: no validation set (Immer et al., 2022)",
-        "lila.Lila",
+        "widths by the differentiable Laplace evidence: no validation set (Immer et al., 2022)", "lila.Lila"
     ),
     "invariant_weights": Method(
         "a shallow network, its widths by a variational bound on the evidence (van der Ouderaa and van der Wilk, 2022)",

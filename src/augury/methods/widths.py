@@ -137,11 +137,7 @@ def cubic(x: Float[Tensor, " m"], y: Float[Tensor, " m"]) -> tuple[Float[Tensor,
 
 
 def profiled(
-    knot: Callable[[float], Knot],
-    here: float,
-    upper: float,
-    limit: float = 0.0,
-    cost: tuple[int, int] = SINGLE,
+    knot: Callable[[float], Knot], here: float, upper: float, limit: float = 0.0, cost: tuple[int, int] = SINGLE
 ) -> Profile:
     """Evaluate the evidence along a width: a scan both ways from here, then at its best and at the ends of its set.
 
@@ -202,9 +198,7 @@ def intervals(
     return undecided_below_guess(found, batches.y)
 
 
-def supported(
-    refit: Refit, slight: Mapping[str, float], tell: Tell = untold, settle: bool = True
-) -> Findings:
+def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold, settle: bool = True) -> Findings:
     """Return every width with interval and verdict, notes on those that moved visibly, and the refitted evidence."""
     transform, widths, notes, log_p, moved = refit.model.transform, {}, [], 0.0, False
     sampling, transform.sampling, start = transform.sampling, "centred", refit.state()
@@ -212,9 +206,7 @@ def supported(
     try:
         for k, spec in enumerate(transform.specs):
             limit = slight_of(spec, slight)
-            found, here, eta, known = _profile(
-                refit, spec, limit, known, partial(_told, tell, k, len(transform.specs))
-            )
+            found, here, eta, known = _profile(refit, spec, limit, known, partial(_told, tell, k, len(transform.specs)))
             log_p, (low, high) = found.knots[eta].log_p, found.interval()
             if refit.held:
                 low, high = widened(low, high, eta, 1.96 * refit.jitter.get(spec.name, 0.0), spec.upper)

@@ -13,9 +13,7 @@ from augury.models.layers import bare, he_normal_
 LARGE = 96  # side in pixels from which a ResNet has its large stem
 
 
-def conv(
-    n_in: int, n_out: int, kernel: int, rng: torch.Generator, stride: int = 1, padding: int = 0
-) -> nn.Conv2d:
+def conv(n_in: int, n_out: int, kernel: int, rng: torch.Generator, stride: int = 1, padding: int = 0) -> nn.Conv2d:
     """Return a convolution without bias, initialised by He's rule."""
     layer = bare(nn.Conv2d, n_in, n_out, kernel, stride=stride, padding=padding, bias=False)
     he_normal_(layer.weight, rng)
@@ -26,9 +24,7 @@ class SingleConvolution(nn.Sequential):
     """Paper C's extractor of the synthetic experiments."""
 
     def __init__(self, channels: int, rng: torch.Generator, filters: int = 16) -> None:
-        super().__init__(
-            conv(channels, filters, 5, rng, stride=2), nn.BatchNorm2d(filters), nn.ReLU(), nn.Flatten()
-        )
+        super().__init__(conv(channels, filters, 5, rng, stride=2), nn.BatchNorm2d(filters), nn.ReLU(), nn.Flatten())
 
 
 class Block(nn.Module):
@@ -51,17 +47,10 @@ class Block(nn.Module):
 class ResNet(nn.Sequential):
     """Stem, four stages that double the channels and halve the side, mean over positions."""
 
-    def __init__(
-        self, input_shape: tuple[int, ...], rng: torch.Generator, width: int = 64, blocks: int = 2
-    ) -> None:
+    def __init__(self, input_shape: tuple[int, ...], rng: torch.Generator, width: int = 64, blocks: int = 2) -> None:
         channels, *sides = input_shape
         if min(sides) >= LARGE:
-            stem = [
-                conv(channels, width, 7, rng, 2, 3),
-                nn.BatchNorm2d(width),
-                nn.ReLU(),
-                nn.MaxPool2d(3, 2, 1),
-            ]
+            stem = [conv(channels, width, 7, rng, 2, 3), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
         else:
             stem = [conv(channels, width, 3, rng, 1, 1), nn.BatchNorm2d(width), nn.ReLU()]
         stages: list[nn.Module] = []

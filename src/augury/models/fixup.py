@@ -91,9 +91,7 @@ class WideFixupBlock(Branch):
 def _blocks_per_stage(depth: int, rest: int) -> int:
     blocks, over = divmod(depth - rest, 6)
     if over or blocks < 1:
-        raise InputError(
-            f"depth must be 6n + {rest} with n at least 1; got {depth}. Take {6 + rest} or {12 + rest}."
-        )
+        raise InputError(f"depth must be 6n + {rest} with n at least 1; got {depth}. Take {6 + rest} or {12 + rest}.")
     return blocks
 
 
@@ -102,9 +100,7 @@ class _Stages(nn.Module):
 
     block: type[Branch]
 
-    def __init__(
-        self, channels: int, n_outputs: int, rng: torch.Generator, widths: Sequence[int], blocks: int
-    ) -> None:
+    def __init__(self, channels: int, n_outputs: int, rng: torch.Generator, widths: Sequence[int], blocks: int) -> None:
         super().__init__()
         self.stem = conv3(channels, widths[0])
         stages: list[nn.Module] = []
@@ -127,9 +123,7 @@ class FixupResNet(_Stages):
 
     block = FixupBlock
 
-    def __init__(
-        self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 8, width: int = 8
-    ) -> None:
+    def __init__(self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 8, width: int = 8) -> None:
         widths = (width, width, 2 * width, 4 * width)
         super().__init__(channels, n_outputs, rng, widths, _blocks_per_stage(depth, 2))
 
@@ -143,9 +137,7 @@ class FixupWideResNet(_Stages):
 
     block = WideFixupBlock
 
-    def __init__(
-        self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 16, widen: int = 4
-    ) -> None:
+    def __init__(self, channels: int, n_outputs: int, rng: torch.Generator, depth: int = 16, widen: int = 4) -> None:
         widths = (16, 16 * widen, 32 * widen, 64 * widen)
         super().__init__(channels, n_outputs, rng, widths, _blocks_per_stage(depth, 4))
 

@@ -64,9 +64,7 @@ class HyperExtractor(nn.Module):
         self.groups: tuple[str, ...] = group_names(groups)
         self.input_shape: tuple[int, ...] = tuple(input_shape)
         self.encoder_name: str = encoder if isinstance(encoder, str) else CUSTOM
-        self.encoder = (
-            build_encoder(encoder, input_shape, rng) if isinstance(encoder, str) else copy.deepcopy(encoder)
-        )
+        self.encoder = build_encoder(encoder, input_shape, rng) if isinstance(encoder, str) else copy.deepcopy(encoder)
         self.d_h: int = d_h or (ENCODERS[encoder].d_h if isinstance(encoder, str) else D_H)
         self.features: int = feature_count(self.encoder, self.input_shape)
         self.norms = swap_in(self.encoder)
@@ -94,9 +92,7 @@ class HyperExtractor(nn.Module):
     def generate(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
         """Return the convolutions' weights at several descriptors."""
         if i.shape[-1] != self.K:
-            raise InputError(
-                f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {i.shape[-1]}."
-            )
+            raise InputError(f"a descriptor must have {self.K} entries ({', '.join(self.groups)}); got {i.shape[-1]}.")
         return self.weights(i)
 
     def _encode(self, x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
@@ -166,9 +162,7 @@ class HyperExtractor(nn.Module):
                 choose("invariance group", name, self.groups)
             missing = [name for name in self.groups if name not in values]
             if missing:
-                raise InputError(
-                    f"a descriptor must have an entry for every group; '{missing[0]}' is missing."
-                )
+                raise InputError(f"a descriptor must have an entry for every group; '{missing[0]}' is missing.")
             values = [values[name] for name in self.groups]
         like = next(self.weights.parameters())
         try:

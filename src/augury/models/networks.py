@@ -66,8 +66,7 @@ def _relu(units: int) -> Callable[..., "torch.nn.Module"]:
 
 NETWORKS: dict[str, Network] = {
     "mlp": _any_shape(
-        "MLP with 1000 tanh units (paper A)",
-        lambda shape, n, rng: _small().MLP([math.prod(shape), 1000, n], rng),
+        "MLP with 1000 tanh units (paper A)", lambda shape, n, rng: _small().MLP([math.prod(shape), 1000, n], rng)
     ),
     "mlp5": _any_shape(
         "MLP of five layers, 128 ReLU units in each hidden one (paper D)",
@@ -110,9 +109,7 @@ NETWORKS: dict[str, Network] = {
         lambda shape: len(shape) == 2 and shape[1] == 3,
         lambda shape, n, rng: _small().PointNet(n, rng),
     ),
-    "rff": _any_shape(
-        "1,024 random Fourier features, which stay fixed, and a linear layer (paper B)", _rff(1024)
-    ),
+    "rff": _any_shape("1,024 random Fourier features, which stay fixed, and a linear layer (paper B)", _rff(1024)),
     "relu": _any_shape("one layer of 1,024 ReLU units (paper B)", _relu(1024)),
     "rff_256": _any_shape("rff with 256 features", _rff(256)),
     "relu_256": _any_shape("relu with 256 units", _relu(256)),

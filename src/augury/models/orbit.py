@@ -49,9 +49,7 @@ class OrbitAverage(nn.Module):
         check_transform(transform)
         for name, value in (("samples", samples), ("samples_eval", samples_eval), ("chunk", chunk)):
             if value < 1:
-                raise InputError(
-                    f"{name} must be at least 1; got {value}. One view per input is the smallest orbit."
-                )
+                raise InputError(f"{name} must be at least 1; got {value}. One view per input is the smallest orbit.")
         self.net = net
         self.transform = transform
         self.samples, self.samples_eval, self.chunk, self.seed = samples, samples_eval, chunk, seed

@@ -44,9 +44,7 @@ from augury.transforms.weights import transform_flat_weights
 class Shallow(nn.Module, ABC):
     """One hidden layer whose filters are accessible, so that transformations can act on them."""
 
-    def __init__(
-        self, input_shape: Sequence[int], n_outputs: int, units: int, alpha: float, blur: float
-    ) -> None:
+    def __init__(self, input_shape: Sequence[int], n_outputs: int, units: int, alpha: float, blur: float) -> None:
         super().__init__()
         if units < 1:
             raise InputError(f"a shallow network needs at least one feature; got units = {units}.")
@@ -198,12 +196,7 @@ class ShallowOrbit(OrbitAverage):
     net: Shallow
 
     def __init__(
-        self,
-        net: Shallow,
-        transform: Transform,
-        samples: int = 16,
-        samples_eval: int = 32,
-        side: str = "auto",
+        self, net: Shallow, transform: Transform, samples: int = 16, samples_eval: int = 32, side: str = "auto"
     ) -> None:
         super().__init__(net, transform, samples, samples_eval)
         self.side = choose("side", side, SIDES)

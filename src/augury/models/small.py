@@ -53,9 +53,7 @@ class CNN(nn.Sequential):
         k = 3 if min(sides) < 32 else 5
         left = [((n - 4) // 2 - (k - 1)) // 2 for n in sides]
         if min(left) < 1:
-            raise InputError(
-                f"CNN needs images of at least 12 x 12 pixels; got {sides[0]} x {sides[1]}. Enlarge them."
-            )
+            raise InputError(f"CNN needs images of at least 12 x 12 pixels; got {sides[0]} x {sides[1]}. Enlarge them.")
         last = [min(n, LAST_MAP) for n in left]
         average = [] if left == last else [("average", nn.AdaptiveAvgPool2d(tuple(last)))]
         layers: list[tuple[str, nn.Module]] = [
@@ -88,17 +86,11 @@ class SignalCNN(nn.Sequential):
     """
 
     def __init__(
-        self,
-        input_shape: tuple[int, int],
-        n_outputs: int,
-        rng: torch.Generator,
-        segments: int = SEGMENTS,
+        self, input_shape: tuple[int, int], n_outputs: int, rng: torch.Generator, segments: int = SEGMENTS
     ) -> None:
         channels, length = input_shape
         if length < 8:
-            raise InputError(
-                f"SignalCNN needs signals of at least 8 steps; got {length}. Are the axes [C, T]?"
-            )
+            raise InputError(f"SignalCNN needs signals of at least 8 steps; got {length}. Are the axes [C, T]?")
         segments = min(length // 4, segments)
         layers: list[tuple[str, nn.Module]] = [
             ("conv1", seeded(nn.Conv1d, channels, 16, 7, padding=3, rng=rng)),

@@ -39,9 +39,7 @@ class Gallery(Record):
         flat = [*self.backdrop, *(stroke for row in self.strokes for frame in row for stroke in frame)]
         drawn = len(self.strokes) == self.rows and all(len(row) == self.columns for row in self.strokes)
         if (self.file is None) == (self.style == "picture") or not (self.file or drawn):
-            raise InputError(
-                f"a gallery must hold {self.rows} x {self.columns} frames, as a file or as strokes."
-            )
+            raise InputError(f"a gallery must hold {self.rows} x {self.columns} frames, as a file or as strokes.")
         if any(len(numbers) % 2 for numbers in flat):
             raise InputError("a stroke must hold pairs of numbers.")
 
@@ -68,9 +66,7 @@ class Route(Record):
     def check(self) -> None:
         """Raise unless every step has a place and a column."""
         if len(self.at) != self.frames.columns or (self.learned is not None and self.at[0] == self.at[-1]):
-            raise InputError(
-                f"route '{self.name}' must say where each of its {self.frames.columns} frames is."
-            )
+            raise InputError(f"route '{self.name}' must say where each of its {self.frames.columns} frames is.")
         if self.unit == "factor" and min(*self.at, self.learned or 1.0) <= 0:
             raise InputError(f"the factors of route '{self.name}' must be positive.")
 

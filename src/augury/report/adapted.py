@@ -7,11 +7,7 @@ from augury.report.numbers import number, percent, seconds
 from augury.report.plots import Bar, Line, Plot, bar_list, draw
 from augury.training.run_folder import Adapted
 
-TERMS = {
-    "risk": "training loss",
-    "complexity": "complexity of the head",
-    "choice": "choice of the descriptor",
-}
+TERMS = {"risk": "training loss", "complexity": "complexity of the head", "choice": "choice of the descriptor"}
 SHOWN = {
     "data": "data",
     "extractor": "extractor",

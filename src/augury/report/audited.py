@@ -16,10 +16,7 @@ from augury.training.run_folder import Audited
 
 VERDICTS = {
     "genuine": ("good", "Invariance to {} is genuine."),
-    "only on the training distribution": (
-        "open",
-        "Invariance to {} holds on the training distribution only.",
-    ),
+    "only on the training distribution": ("open", "Invariance to {} holds on the training distribution only."),
     "sensitive": ("bad", "The model is sensitive to {}."),
     "trivially invariant": ("bad", "The model is trivially invariant to {}: its output never changes."),
 }  # style and sentence
@@ -115,9 +112,7 @@ def _plots(audit: Audit) -> list[Plot]:
     floor = audit.noise_floor
     curves = (
         Curve("Change of the logits (LI relative)", "LI_relative", LIMITS.far + (floor.LI_relative or 0.0)),
-        Curve(
-            "Views that keep the prediction", "agreement", _times(LIMITS.keep, floor.agreement), share=True
-        ),
+        Curve("Views that keep the prediction", "agreement", _times(LIMITS.keep, floor.agreement), share=True),
         Curve("Saliency similarity (SI)", "SI", _times(LIMITS.SI, floor.SI)),
         Curve("Change of the prediction (DI, nats)", "DI", None),
     )
@@ -194,7 +189,5 @@ def _classes(audit: Audit) -> Markup | None:
 def _spectrum(audit: Audit) -> Markup | None:
     bars = [Bar(name, sigma, number(sigma), 0) for name, sigma in audit.sigma_max_weights.items()]
     if audit.sigma_max_jacobian is not None:
-        bars.append(
-            Bar("Jacobian (whole model)", audit.sigma_max_jacobian, number(audit.sigma_max_jacobian), 1)
-        )
+        bars.append(Bar("Jacobian (whole model)", audit.sigma_max_jacobian, number(audit.sigma_max_jacobian), 1))
     return bar_list(bars) if bars else None

@@ -23,9 +23,7 @@ def compared_page(found: Sequence[Found]) -> dict[str, Any]:
         "widths": _widths(runs),
         "accuracy": _accuracy(runs),
         "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in plots],
-        "trajectories": [
-            (name, draw(plot), legend(plot.lines)) for name, plot in _trajectories(series, runs)
-        ],
+        "trajectories": [(name, draw(plot), legend(plot.lines)) for name, plot in _trajectories(series, runs)],
     }
 
 
@@ -39,10 +37,7 @@ def _widths(runs: Sequence[tuple[str, Run]]) -> list[tuple[str, list[tuple[str, 
     for generator, some in by.items():
         same = [(name, w) for name, w in some if w.unit == some[0][1].unit]
         end = scale_end([w for _, w in same])
-        out.append((
-            generator,
-            [(n, either_way(w.value, w.unit), width_bar(w, end), w.verdict) for n, w in same],
-        ))
+        out.append((generator, [(n, either_way(w.value, w.unit), width_bar(w, end), w.verdict) for n, w in same]))
     return out
 
 
@@ -189,15 +184,11 @@ def remarks(found: Sequence[Found]) -> list[str]:
             "These runs did not learn from the same data: their evidence cannot be compared, "
             "nor, as a rule, their accuracy."
         )
-    ways = {
-        tuple(str(r.config.get(k)) for k in ("evidence", "structure", "output", "positions")) for r in runs
-    }
+    ways = {tuple(str(r.config.get(k)) for k in ("evidence", "structure", "output", "positions")) for r in runs}
     if len(ways) > 1:
         said.append("These runs approximate the evidence in different ways: its values cannot be compared.")
     said += [f"{r.name} has not ended." for r in runs if r.invariance is None]
-    said += [
-        f"{one.name} has not ended." for one in found if isinstance(one, Pretrained) and not one.extractor
-    ]
+    said += [f"{one.name} has not ended." for one in found if isinstance(one, Pretrained) and not one.extractor]
     if len({a.group for a in audits}) > 1:
         said.append("These audits test different transformations.")
     if len({a.data for a in audits}) > 1:

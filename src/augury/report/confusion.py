@@ -54,9 +54,7 @@ def scatter(left: Exhibits | None) -> Markup | None:
         return None
     low, high = span([v for pair in left.pairs for v in pair])
     scale = (SIDE - 2 * EDGE) / (high - low)
-    dots = "".join(
-        f"M{EDGE + (t - low) * scale:.1f} {SIDE - EDGE - (p - low) * scale:.1f}h0" for t, p in left.pairs
-    )
+    dots = "".join(f"M{EDGE + (t - low) * scale:.1f} {SIDE - EDGE - (p - low) * scale:.1f}h0" for t, p in left.pairs)
     return Markup(
         '<svg class="plot scatter" viewBox="0 0 {s} {s}" role="img" aria-label="{label}">'
         '<path class="level" d="M{e} {f}L{f} {e}"/><path class="dots c0" d="{dots}"/>'

@@ -29,9 +29,7 @@ class Series:
 
     def line(self, key: str) -> Line:
         have = [row for row in self.rows if row.get(key) is not None]
-        return Line(
-            self.name, [r["epoch"] for r in have], [r[key] for r in have], (), self.colour, self.dashed
-        )
+        return Line(self.name, [r["epoch"] for r in have], [r[key] for r in have], (), self.colour, self.dashed)
 
     def width(self, name: str) -> Line:
         have = [row for row in self.rows if name in row.get("widths", {})]
@@ -60,11 +58,7 @@ def width_plots(run: Run) -> list[Plot]:
 
 
 def width_plot(
-    name: str,
-    lines: Sequence[Line],
-    unit: str,
-    planted: Number | None = None,
-    kept: tuple[str, Number] | None = None,
+    name: str, lines: Sequence[Line], unit: str, planted: Number | None = None, kept: tuple[str, Number] | None = None
 ) -> Plot:
     """Return one width over training, of one or several runs."""
     turn = unit == "deg" and max(y for line in lines for y in line.y) > 90

@@ -60,9 +60,7 @@ def headline(found: Invariance) -> Markup:
     if not found.widths:
         return Markup("This model was trained without a distribution over transformations.")
     if "invariant" in by:
-        return Markup("The labels of most inputs do not change under {}.").format(
-            Markup(listed(by["invariant"]))
-        )
+        return Markup("The labels of most inputs do not change under {}.").format(Markup(listed(by["invariant"])))
     if "given" in by:
         moving = [strong.format(_moved(n, w)) for n, w in found.widths.items() if _moved(n, w) != n]
         fixed = Markup(listed(moving)) if moving else Markup("no transformation at all")
@@ -117,6 +115,4 @@ def _score(title: str, value: Number, other: Number | None, kind: str) -> Score:
         return Score(title, write(value), "", "", False)
     d = value - other
     text = f"{100 * d:.1f} points".replace("-", "−") if kind == "percent" else number(d, 4)
-    return Score(
-        title, write(value), write(other), text if d < 0 else f"+{text}", d < 0 if kind == "less" else d > 0
-    )
+    return Score(title, write(value), write(other), text if d < 0 else f"+{text}", d < 0 if kind == "less" else d > 0)

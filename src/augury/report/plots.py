@@ -80,9 +80,7 @@ def _drawable(line: Line) -> Line:
 def _box(plot: Plot, lines: Sequence[Line]) -> tuple[Number, ...]:
     xs = [x for line in lines for x in line.x] or [0.0]
     ys = [y for line in lines for y in line.y] + [y for _, y in plot.levels] or [0.0]
-    ys += [
-        y + sign * s for line in lines for y, s in zip(line.y, line.spread, strict=False) for sign in (1, -1)
-    ]
+    ys += [y + sign * s for line in lines for y, s in zip(line.y, line.spread, strict=False) for sign in (1, -1)]
     ys += [end for end in (plot.y_from, plot.y_to) if end is not None]
     low, high = span(ys)
     room = 0.06 * (high - low)
@@ -143,9 +141,7 @@ def _line(line: Line, box: Sequence[Number]) -> Markup:
     if not line.dots:
         parts.append(Markup('<path class="line {}{}" d="M{}"/>').format(colour, dashed, path))
     shown = points if line.dots or (len(points) <= 12 and not line.dashed) else points[-1:]
-    parts += [
-        Markup('<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="3"/>').format(colour, *p) for p in shown
-    ]
+    parts += [Markup('<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="3"/>').format(colour, *p) for p in shown]
     return Markup("").join(parts)
 
 
@@ -163,8 +159,7 @@ def legend(lines: Sequence[Line]) -> Markup:
         return Markup("")
     entry = Markup('<li><span class="key {}{}"></span>{}</li>')
     entries = [
-        entry.format(f"c{line.colour % COLOURS}", " dashed" if line.dashed else "", escape(line.name))
-        for line in lines
+        entry.format(f"c{line.colour % COLOURS}", " dashed" if line.dashed else "", escape(line.name)) for line in lines
     ]
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(entries))
 
@@ -200,9 +195,7 @@ def width_bar(width: Width, end: Number | None = None) -> Markup:
     if width.planted is not None:
         parts.append(Markup('<path class="truth" d="M{:.1f} 4l6 9-6 9-6-9z"/>').format(at(width.planted)))
     box = f"-8 0 {LENGTH + 16} {THICK}"
-    return Markup('<svg class="width" viewBox="{}" aria-hidden="true">{}</svg>').format(
-        box, Markup("").join(parts)
-    )
+    return Markup('<svg class="width" viewBox="{}" aria-hidden="true">{}</svg>').format(box, Markup("").join(parts))
 
 
 @dataclass(frozen=True)
@@ -215,9 +208,7 @@ class Bar:
     colour: int = 0
 
 
-def bar_list(
-    bars: Sequence[Bar], end: Number | None = None, limit: tuple[str, Number] | None = None
-) -> Markup:
+def bar_list(bars: Sequence[Bar], end: Number | None = None, limit: tuple[str, Number] | None = None) -> Markup:
     end = end or max([bar.value for bar in bars] + [limit[1] if limit else 0.0]) or 1.0
     mark = Markup("")
     if limit is not None:

@@ -21,12 +21,7 @@ def pretrained_page(run: Pretrained) -> dict[str, Any]:
     """Return all that the template of an extractor needs."""
     known = None if run.extractor is None else run.extractor.pretraining
     config, data = run.config, run.config.get("data", {})
-    line = [
-        config.get("method"),
-        config.get("encoder"),
-        data.get("source"),
-        f"{data.get('train', 0):,} images",
-    ]
+    line = [config.get("method"), config.get("encoder"), data.get("source"), f"{data.get('train', 0):,} images"]
     line += [] if known is None else [seconds(known.seconds)]
     settings = {**{f"data: {k}": v for k, v in data.items()}, **config, **run.command}
     rows = {} if known is None else known.invariance
@@ -45,9 +40,7 @@ def pretrained_page(run: Pretrained) -> dict[str, Any]:
         "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in plots],
         "command": run.command.get("command"),
         "facts": [
-            (k, v if isinstance(v, str) else json.dumps(v))
-            for k, v in settings.items()
-            if k not in HIDDEN and v != ""
+            (k, v if isinstance(v, str) else json.dumps(v)) for k, v in settings.items() if k not in HIDDEN and v != ""
         ],
     }
 

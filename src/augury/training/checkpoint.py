@@ -98,9 +98,7 @@ def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], li
             damaged.append(f"{path.name} is damaged ({str(error).rstrip('.')})")
     if not damaged:
         raise RunError(f"no checkpoint in {folder}. Start a new run.")
-    raise RunError(
-        f"no checkpoint in {folder} can be used: {'; '.join(damaged)}. Start a new run (--overwrite)."
-    )
+    raise RunError(f"no checkpoint in {folder} can be used: {'; '.join(damaged)}. Start a new run (--overwrite).")
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -182,9 +180,7 @@ def take(learner: Learner, state: RunState) -> tuple[dict[str, Tensor], dict[str
     return tensors, facts
 
 
-def put_back(
-    learner: Learner, state: RunState, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
-) -> None:
+def put_back(learner: Learner, state: RunState, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Restore a new learner and state from a checkpoint."""
     restore_learned(learner, tensors)
     try:
@@ -206,6 +202,4 @@ def put_back(
             state.findings = Findings.from_json(facts["findings"])
             learner.finish()
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunError(
-            f"the checkpoint does not fit this method: {error!r:.200}. Start a new run."
-        ) from error
+        raise RunError(f"the checkpoint does not fit this method: {error!r:.200}. Start a new run.") from error

@@ -10,10 +10,7 @@ from torch import Tensor, nn
 from augury.core.evaluation import in_evaluation
 from augury.data.rows import Rows
 
-LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "classification": F.cross_entropy,
-    "regression": F.mse_loss,
-}
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"classification": F.cross_entropy, "regression": F.mse_loss}
 """The mean loss of outputs and targets, by task."""
 
 SCORES = {"classification": "test_accuracy", "regression": "test_error"}

@@ -165,9 +165,7 @@ class Walk:
 def orbit_walks(transform: Transform, x: Float[Tensor, "B ..."]) -> list[Walk]:
     """Return a route along each of the largest widths, then one along all together."""
     x, entries = _on_device_of(transform, x), _entries(transform)
-    own_noise = [
-        e for e in entries if isinstance(e.part, FiniteGroup) or e.part.noise_dim == len(e.part.specs)
-    ]
+    own_noise = [e for e in entries if isinstance(e.part, FiniteGroup) or e.part.noise_dim == len(e.part.specs)]
     walks = [_along(entry, x) for entry in sorted(own_noise, key=lambda entry: -entry.eta)[:WIDTHS]]
     if sum(entry.eta > 0 for entry in entries) > 1:
         walks.append(_together(transform, x))

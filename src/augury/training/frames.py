@@ -59,26 +59,20 @@ class Painter:
         return Gallery(R, S, "picture", path.name, W, H)
 
 
-def dots_behind(
-    x: Float[Tensor | Rows, "N 2"], y: Shaped[Tensor, "N ..."], classes: int
-) -> tuple[list[int], ...]:
+def dots_behind(x: Float[Tensor | Rows, "N 2"], y: Shaped[Tensor, "N ..."], classes: int) -> tuple[list[int], ...]:
     keep = torch.linspace(0, len(x) - 1, min(len(x), BACKDROP)).round().long()
     dots, y = on_page(x[keep].cpu().float(), x), y[keep].cpu()
     groups = [dots[y == c] for c in range(classes)] if classes else [dots]
     return tuple(group.flatten().round().int().tolist() for group in groups)
 
 
-def on_page(
-    x: Float[Tensor, "*batch 2"], everything: Float[Tensor | Rows, "N 2"]
-) -> Float[Tensor, "*batch 2"]:
+def on_page(x: Float[Tensor, "*batch 2"], everything: Float[Tensor | Rows, "N 2"]) -> Float[Tensor, "*batch 2"]:
     """Return the positions of coordinates in a frame that holds everything; the origin is its middle, y is up."""
     half = torch.maximum(-everything.min(), everything.max()).clamp(min=1e-12).to(x)
     return BOX / 2 + BOX * (0.5 - MARGIN) / half * x * x.new_tensor([1.0, -1.0])
 
 
-def as_pixels(
-    x: Float[Tensor, "R S C H W"], like: Float[Tensor | Rows, "N C H W"]
-) -> UInt8[Tensor, "R S h w c"]:
+def as_pixels(x: Float[Tensor, "R S C H W"], like: Float[Tensor | Rows, "N C H W"]) -> UInt8[Tensor, "R S h w c"]:
     """Return images as bytes, grey or colour, at most `SIDE` a side."""
     low, high = min(0.0, float(like.min())), max(1.0, float(like.max()))
     x = (x - low) / (high - low)

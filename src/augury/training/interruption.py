@@ -21,9 +21,7 @@ class Held:
 
     def install(self) -> None:
         found = {number: signal.getsignal(number) for number in SIGNALS}
-        ours = {
-            number: was for number, was in found.items() if was not in (signal.SIG_IGN, None)
-        }  # nohup ignores
+        ours = {number: was for number, was in found.items() if was not in (signal.SIG_IGN, None)}  # nohup ignores
         self.before = {number: was for number, was in ours.items() if was != self._hold}
         for number in self.before:
             signal.signal(number, self._hold)

@@ -82,9 +82,7 @@ class Learner(ABC):
         return self.world.backward(objective, loss, moved, getattr(rng, "part", None))
 
     @abstractmethod
-    def train_step(
-        self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator
-    ) -> float:
+    def train_step(self, x: Float[Tensor, "B ..."], y: Shaped[Tensor, "B ..."], rng: torch.Generator) -> float:
         """Take one optimiser step on a mini-batch."""
 
     def end_epoch(self, batches: Batches, epoch: int, rng: torch.Generator) -> dict[str, float]:

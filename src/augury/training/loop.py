@@ -113,9 +113,7 @@ def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None, prog
         tensors, facts, damaged = found
         put_back(learner, state, tensors, facts)
         for what in damaged:
-            progress.note(
-                f"{what}; the run resumes from the checkpoint before it, after epoch {state.epoch}."
-            )
+            progress.note(f"{what}; the run resumes from the checkpoint before it, after epoch {state.epoch}.")
         if "rows" not in facts and folder is not None:
             state.rows = folder.rows()[: state.epoch]
     if folder is not None:
@@ -205,13 +203,7 @@ def _epoch(
     total, state.total, state.step = state.total, 0.0, 0
     state.epoch, state.seconds = epoch, state.seconds + time.perf_counter() - started
     widths = learner.transform.describe() if learner.transform is not None else {}
-    return {
-        "epoch": epoch,
-        "loss": total / batches.N,
-        "widths": widths,
-        **diagnostics,
-        "seconds": state.seconds,
-    }
+    return {"epoch": epoch, "loss": total / batches.N, "widths": widths, **diagnostics, "seconds": state.seconds}
 
 
 def _align(learner: Learner) -> None:
@@ -292,13 +284,7 @@ def _conclude(learner: Learner, batches: Batches, state: RunState, progress: Pro
 
 
 def _finish(
-    learner: Learner,
-    data: Dataset,
-    N: int,
-    state: RunState,
-    epoch: int,
-    scored: Scored | None,
-    progress: Progress,
+    learner: Learner, data: Dataset, N: int, state: RunState, epoch: int, scored: Scored | None, progress: Progress
 ) -> Fit:
     findings = state.findings
     assert findings is not None  # `fit` has concluded

@@ -25,9 +25,7 @@ class Cosine:
     In the last part of the training, a share `again`, it does so once more.
     """
 
-    def __init__(
-        self, optimizer: torch.optim.Optimizer, end: float, warm_up: float = 0.0, again: float = 0.0
-    ) -> None:
+    def __init__(self, optimizer: torch.optim.Optimizer, end: float, warm_up: float = 0.0, again: float = 0.0) -> None:
         if end < 0:
             raise InputError(f"the last learning rate must not be negative; got {end}.")
         self.optimizer, self.end, self.warm_up, self.again = optimizer, end, warm_up, again

@@ -32,12 +32,7 @@ except ImportError:  # Windows: folders are not locked
     fcntl = None  # type: ignore[assignment]
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint"
-MODEL, INVARIANCE, ADAPTATION, REPORT = (
-    "model.safetensors",
-    "invariance.json",
-    "adaptation.json",
-    "report.html",
-)
+MODEL, INVARIANCE, ADAPTATION, REPORT = ("model.safetensors", "invariance.json", "adaptation.json", "report.html")
 BASELINE, COMMAND = "baseline", "command.json"
 EXTRACTOR_0_1 = "extractor.safetensors"  # what `amortize` of version 0.1 called its model
 OURS = (
@@ -70,9 +65,7 @@ class RunFolder:
             with (self.path / METRICS).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row, allow_nan=False) + "\n")
         except OSError as error:
-            raise RunError(
-                f"cannot write {self.path / METRICS}: {error.strerror}. Is the disk full?"
-            ) from error
+            raise RunError(f"cannot write {self.path / METRICS}: {error.strerror}. Is the disk full?") from error
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all lines of metrics, without an incomplete last one."""
@@ -93,9 +86,7 @@ class RunFolder:
         write_text(self.path / FILES[type(record)], record.dumps())
 
 
-def open_run(
-    path: Path, config: Mapping[str, Any], *, overwrite: bool = False, resume: bool = False
-) -> RunFolder:
+def open_run(path: Path, config: Mapping[str, Any], *, overwrite: bool = False, resume: bool = False) -> RunFolder:
     """Make a run's folder, or open an existing one; errors come before training starts."""
     check_run(path, overwrite=overwrite, resume=resume)
     config = json.loads(json.dumps(config))
@@ -122,9 +113,7 @@ def check_run(path: Path, *, overwrite: bool, resume: bool) -> None:
             f"or choose another (--run)."
         )
     if not (path / CONFIG).is_file():
-        raise InputError(
-            f"{path} is not a run folder (it has no {CONFIG}), so it is not overwritten. Choose another."
-        )
+        raise InputError(f"{path} is not a run folder (it has no {CONFIG}), so it is not overwritten. Choose another.")
 
 
 def holds_something(path: Path) -> bool:
@@ -132,9 +121,7 @@ def holds_something(path: Path) -> bool:
     try:
         return path.is_file() or (path.is_dir() and any(not is_part(p.name) for p in path.iterdir()))
     except OSError as error:
-        raise RunError(
-            f"cannot read the run folder {path}: {error.strerror}. Choose another (--run)."
-        ) from error
+        raise RunError(f"cannot read the run folder {path}: {error.strerror}. Choose another (--run).") from error
 
 
 @contextmanager
@@ -147,9 +134,7 @@ def locked(path: Path | None) -> Iterator[None]:
         path.mkdir(parents=True, exist_ok=True)
         opened = os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror}. Choose a folder that you may write to."
-        ) from error
+        raise RunError(f"cannot write {path}: {error.strerror}. Choose a folder that you may write to.") from error
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -216,9 +201,7 @@ def _differences(before: Any, after: Any, name: str = "") -> list[tuple[str, Any
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return [] if before == after else [(name, before, after)]
     keys = dict.fromkeys([*before, *after])
-    return [
-        d for key in keys for d in _differences(before.get(key), after.get(key), f"{name}.{key}".lstrip("."))
-    ]
+    return [d for key in keys for d in _differences(before.get(key), after.get(key), f"{name}.{key}".lstrip("."))]
 
 
 def model_file(path: Path) -> Path:

@@ -85,9 +85,7 @@ def save_model(path: Path, model: nn.Module, saved: SavedModel) -> None:
     save_tensors(path, tensors, {RECORD: text, CHECKSUM: digest(text, tensors)})
 
 
-def load_model(
-    path: Path | str, net: nn.Module | None = None, transform: Transform | None = None
-) -> nn.Module:
+def load_model(path: Path | str, net: nn.Module | None = None, transform: Transform | None = None) -> nn.Module:
     """Load the model of a run of `learn`, `adapt` or `amortize`.
 
     Parameters
@@ -127,22 +125,16 @@ def read_tensors(file: Path) -> tuple[SavedModel, dict[str, Tensor]]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise not_ours(file, error) from error
     if (RECORD in metadata or CHECKSUM in metadata) and metadata.get(CHECKSUM) != digest(text, tensors):
-        raise RunError(
-            f"{file} was changed since it was written: its checksum differs. Create or copy it again."
-        )
+        raise RunError(f"{file} was changed since it was written: its checksum differs. Create or copy it again.")
     if max(saved.n_outputs, saved.features, saved.d_h) > sum(tensor.numel() for tensor in tensors.values()):
         raise RunError(f"{file} is damaged: it holds fewer numbers than the model that it describes.")
     return saved, tensors
 
 
-def _build(
-    saved: SavedModel, net: nn.Module | None, transform: Transform | None, standardised: bool
-) -> nn.Module:
+def _build(saved: SavedModel, net: nn.Module | None, transform: Transform | None, standardised: bool) -> nn.Module:
     known = ENCODERS if saved.kind in ("extractor", "adapted") else NETWORKS
     if net is None and saved.network not in known:
-        raise InputError(
-            "this model was made from a network of your own. Give one like it: load_model(path, net)."
-        )
+        raise InputError("this model was made from a network of your own. Give one like it: load_model(path, net).")
     shape, rng = saved.input_shape, generator(0)
     if saved.kind == "extractor":
         return HyperExtractor(net or saved.network, saved.groups, shape, rng, saved.d_h, saved.activation)

@@ -64,9 +64,7 @@ class Transform(nn.Module, ABC):
     one_way: tuple[str, ...] = ()
     """Names of the widths that have one direction (a chance, a blur): |eps eta| acts, not eps eta."""
 
-    def __init__(
-        self, specs: Sequence[WidthSpec], sampling: str = "independent", noise_dim: int | None = None
-    ) -> None:
+    def __init__(self, specs: Sequence[WidthSpec], sampling: str = "independent", noise_dim: int | None = None) -> None:
         super().__init__()
         self.specs = tuple(specs)
         self.sampling = choose("sampling", sampling, SAMPLINGS)
@@ -223,9 +221,7 @@ def independent(B: int, S: int, K: int, rng: torch.Generator) -> Float[Tensor, "
     return torch.rand(B, S, K, generator=rng, device=rng.device) * 2 - 1
 
 
-def stratified(
-    B: int, S: int, K: int, rng: torch.Generator, centred: bool = False
-) -> Float[Tensor, "{B} {S} {K}"]:
+def stratified(B: int, S: int, K: int, rng: torch.Generator, centred: bool = False) -> Float[Tensor, "{B} {S} {K}"]:
     """Draw eps so that each of S equal cells holds one sample (or its middle) of every image, by dimension."""
     cell = torch.rand(B, S, K, generator=rng, device=rng.device).argsort(dim=1)
     within = 0.5 if centred else torch.rand(B, S, K, generator=rng, device=rng.device)

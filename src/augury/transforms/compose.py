@@ -95,9 +95,7 @@ def _check_parts(parts: list[Transform]) -> None:
         raise InputError("a composition must have at least one part; got none.")
     kinds = sorted({part.kind for part in parts})
     if len(kinds) > 1:
-        raise InputError(
-            f"the parts of a composition must act on one kind of data; got {' and '.join(kinds)}."
-        )
+        raise InputError(f"the parts of a composition must act on one kind of data; got {' and '.join(kinds)}.")
     names = [name for part in parts for name in part.names]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

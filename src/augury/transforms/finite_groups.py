@@ -58,9 +58,7 @@ class FiniteGroup(Transform):
         sampling: str = "independent",
     ) -> None:
         if order < 2:
-            raise InputError(
-                f"a finite group must have at least 2 elements; got {order}. One element changes nothing."
-            )
+            raise InputError(f"a finite group must have at least 2 elements; got {order}. One element changes nothing.")
         if not 0 < temperature <= 1:
             raise InputError(f"temperature must be above 0 and at most 1; got {temperature}. Try 0.2.")
         full = (order - 1) / order
@@ -157,11 +155,7 @@ class Flip(FiniteGroup):
     """
 
     def __init__(
-        self,
-        axis: str = "x",
-        relaxation: str = "soft",
-        temperature: float = 0.2,
-        sampling: str = "independent",
+        self, axis: str = "x", relaxation: str = "soft", temperature: float = 0.2, sampling: str = "independent"
     ) -> None:
         choose("axis", axis, ("x", "y"))
         super().__init__(f"flip_{axis}", 2, True, relaxation, temperature, sampling)

@@ -49,16 +49,11 @@ class Signal1d(Transform):
     kind = "signal"
 
     def __init__(
-        self,
-        length: int,
-        generators: Sequence[str] = tuple(SIGNAL_GENERATORS),
-        sampling: str = "independent",
+        self, length: int, generators: Sequence[str] = tuple(SIGNAL_GENERATORS), sampling: str = "independent"
     ) -> None:
         wanted = [choose("generator", name, SIGNAL_GENERATORS) for name in generators]
         if not wanted:
-            raise InputError(
-                f"generators must name at least one of {', '.join(SIGNAL_GENERATORS)}; got none."
-            )
+            raise InputError(f"generators must name at least one of {', '.join(SIGNAL_GENERATORS)}; got none.")
         names = [name for name in SIGNAL_GENERATORS if name in wanted]
         super().__init__([SIGNAL[name].spec(name, length) for name in names], sampling)
         self.length = length
@@ -103,9 +98,7 @@ class Mirror(FiniteGroup):
 
     kind = "signal"
 
-    def __init__(
-        self, relaxation: str = "soft", temperature: float = 0.2, sampling: str = "independent"
-    ) -> None:
+    def __init__(self, relaxation: str = "soft", temperature: float = 0.2, sampling: str = "independent") -> None:
         super().__init__("mirror", 2, True, relaxation, temperature, sampling)
 
     def inverse_of(self, j: int) -> int:

@@ -80,17 +80,13 @@ FINITE = {
     "T3": Word("cyclic translations by thirds of the image; also T3_x, T3_y, any Tn", PER_CENT, 8 / 9),
 }
 SIGNAL = {
-    "signal": Word(
-        "time_shift, time_stretch and amplitude", parts=("time_shift", "time_stretch", "amplitude")
-    ),
+    "signal": Word("time_shift, time_stretch and amplitude", parts=("time_shift", "time_stretch", "amplitude")),
     "outline": Word(
         "circular_shift and mirror: a closed outline has no start and no sense of turning",
         parts=("mirror", "circular_shift"),
     ),
     "mirror": Word("reversal of time", PER_CENT, 1 / 2),
-    "circular_shift": Word(
-        "shift of a closed signal: what leaves at one end enters at the other", samples, 1.0
-    ),
+    "circular_shift": Word("shift of a closed signal: what leaves at one end enters at the other", samples, 1.0),
     "time_shift": Word("shift in time", samples),
     "time_stretch": Word("stretch of time", FACTOR),
     "amplitude": Word("gain", FACTOR),
@@ -106,9 +102,7 @@ POINTS = {
 }
 COORDINATES = {
     name: replace(
-        word,
-        unit=PLAIN if word.unit is pixels else word.unit,
-        upper=word.upper if name == "rotation" else math.inf,
+        word, unit=PLAIN if word.unit is pixels else word.unit, upper=word.upper if name == "rotation" else math.inf
     )
     for name, word in AFFINE.items()
 }
@@ -150,9 +144,7 @@ def single(names: Sequence[str], kind: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def build(
-    words: str | Sequence[str], kind: str, shape: Sequence[int], sampling: str = "independent"
-) -> "Transform":
+def build(words: str | Sequence[str], kind: str, shape: Sequence[int], sampling: str = "independent") -> "Transform":
     """Return the transformation that the words describe, with all widths at 0.
 
     Parts of one family share one transformation; families act in the order finite groups, affine, colour.

@@ -22,9 +22,7 @@ from augury.transforms.affine_matrices import determinant, inverse_affine
 from augury.transforms.warp import warp
 
 
-def transform_weights(
-    weight: Float[Tensor, "F C H W"], T: Float[Tensor, "S 2 3"]
-) -> Float[Tensor, "S F C H W"]:
+def transform_weights(weight: Float[Tensor, "F C H W"], T: Float[Tensor, "S 2 3"]) -> Float[Tensor, "S F C H W"]:
     """Return the first-layer weights W_T with <W_T, x> = <W, g(x)> up to interpolation, for each of S maps."""
     F, C, H, W = weight.shape
     # All filters share the maps, so they are channels of one image: one grid of sampling points per map.

@@ -166,9 +166,7 @@ def _scouts(net: HyperExtractor, data: Dataset, config: AdaptConfig) -> Objectiv
     return Objective(net, *_sample(data, config, config.scouts), data.n_outputs, config)
 
 
-def _choose(
-    net: HyperExtractor, objective: Objective, scouts: Objective | None, config: AdaptConfig
-) -> Tensor:
+def _choose(net: HyperExtractor, objective: Objective, scouts: Objective | None, config: AdaptConfig) -> Tensor:
     like = net.descriptor([0.0] * net.K)
     candidates = []
     if scouts is not None:
@@ -236,13 +234,7 @@ def check_task(data: Dataset, input_shape: tuple[int, ...]) -> None:
 
 
 def _scored(
-    model: nn.Module,
-    head: Head,
-    features: Tensor,
-    data: Dataset,
-    config: AdaptConfig,
-    descriptors: int,
-    start: float,
+    model: nn.Module, head: Head, features: Tensor, data: Dataset, config: AdaptConfig, descriptors: int, start: float
 ) -> Adaptation:
     """Score a head on its features and return the record."""
     seconds = time.perf_counter() - start

@@ -111,11 +111,7 @@ def amortize(
             asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
             folder = open_run(place, asked, overwrite=overwrite, resume=resume)
         result = fit(
-            learner,
-            dataset,
-            config.loop(),
-            folder,
-            _Named(config.method, together(() if world.rank else callbacks)),
+            learner, dataset, config.loop(), folder, _Named(config.method, together(() if world.rank else callbacks))
         )
         known = _pretraining(learner, parsed, dataset, config, result)
         saved = replace(describe_extractor(learner.model), pretraining=known)

@@ -103,9 +103,7 @@ class Objective:
             found = fit_head(features, self.y, self.n_outputs, warm=self.warm, tolerance=tolerance)
         else:
             ridge = self.config.ridge
-            found = fit_loss(
-                features, self.y, self.n_outputs, ridge=ridge, warm=self.warm, tolerance=tolerance
-            )
+            found = fit_loss(features, self.y, self.n_outputs, ridge=ridge, warm=self.warm, tolerance=tolerance)
         self.warm = found.warm
         return found
 
@@ -199,8 +197,6 @@ def entry_margins(objective: Objective, i: Float[Tensor, " K"]) -> list[float]:
         for end in (0.0, 1.0):
             if entry_verdict(end) != said:
                 objective.at(i.index_fill(0, torch.tensor(k, device=i.device), end))
-        others = [
-            p.value for p in objective.points if entry_verdict(float(p.i[k])) not in (said, "in between")
-        ]
+        others = [p.value for p in objective.points if entry_verdict(float(p.i[k])) not in (said, "in between")]
         margins.append(here.value - max(others))
     return margins

@@ -35,21 +35,11 @@ GROUPS = {
 }
 """Named groups; ventral and dorsal are paper C's."""
 
-AMOUNTS = {
-    "rotation": 90.0,
-    "shear": 0.3,
-    "hue": 60.0,
-    "grey": 100.0,
-    "blur": 1.5,
-    "crop": 20.0,
-    "greyscale": 100.0,
-}
+AMOUNTS = {"rotation": 90.0, "shear": 0.3, "hue": 60.0, "grey": 100.0, "blur": 1.5, "crop": 20.0, "greyscale": 100.0}
 """Default amounts in their units; else a factor of 1.5, 15 % of the side, and all of a finite group."""
 
 SYMBOLS = {"factor": "x"}
-_STEP = re.compile(
-    r"(?P<name>[^:@]*)(?::(?P<amount>[^:@]*?)(?P<unit>deg|px|x|%)?)?(?:@(?P<chance>[^:@]*?)%?)?"
-)
+_STEP = re.compile(r"(?P<name>[^:@]*)(?::(?P<amount>[^:@]*?)(?P<unit>deg|px|x|%)?)?(?:@(?P<chance>[^:@]*?)%?)?")
 
 
 @dataclass(frozen=True)
@@ -110,9 +100,7 @@ def _name_and_text(word: str) -> tuple[str, str]:
         return name.strip(), text.strip()
     plain = re.split("[:@]", word)[0].strip()
     if plain in GROUPS and plain != word:
-        raise InputError(
-            f"group '{plain}' is {GROUPS[plain]}; give amounts to these: {plain}={GROUPS[plain]}."
-        )
+        raise InputError(f"group '{plain}' is {GROUPS[plain]}; give amounts to these: {plain}={GROUPS[plain]}.")
     return plain, word
 
 
@@ -150,10 +138,7 @@ def _steps(text: str, shape: Sequence[int] | None) -> list[Step]:
         raise InputError(f"{name} takes no amount{of}; got '{text}'.")
     share = 100.0 if chance is None else _number(chance, f"the chance of {name} (per cent)", 0.0, 100.0)
     number = None if amount is None else _checked(name, word, amount, match["unit"], shape)
-    return [
-        Step(part, _default(part, shape) if number is None else number, share)
-        for part in word.parts or (name,)
-    ]
+    return [Step(part, _default(part, shape) if number is None else number, share) for part in word.parts or (name,)]
 
 
 def _default(name: str, shape: Sequence[int] | None) -> float | None:
@@ -209,6 +194,4 @@ def saved_groups(texts: Mapping[str, str], shape: Sequence[int]) -> tuple[Group,
         }
         return now.get(name, step)
 
-    return parse_groups(
-        {name: "+".join(map(translated, text.split("+"))) for name, text in texts.items()}, shape
-    )
+    return parse_groups({name: "+".join(map(translated, text.split("+"))) for name, text in texts.items()}, shape)

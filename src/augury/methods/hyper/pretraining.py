@@ -94,9 +94,7 @@ class Pretrainer(Learner):
         loss = self.objective(x, y, rng)
         self.weights.zero_grad()
         loss.backward()  # of the whole batch on every process, through this one's rows
-        self.world.sum_(
-            p.grad for group in self.weights.param_groups for p in group["params"] if p.grad is not None
-        )
+        self.world.sum_(p.grad for group in self.weights.param_groups for p in group["params"] if p.grad is not None)
         self.weights.step()
         return loss.item()
 
@@ -107,9 +105,7 @@ class Pretrainer(Learner):
         return {"model": self.model, "heads": self.heads}
 
 
-def nt_xent(
-    z: Float[Tensor, "B d"], z_other: Float[Tensor, "B d"], temperature: float = 0.5
-) -> Float[Tensor, ""]:
+def nt_xent(z: Float[Tensor, "B d"], z_other: Float[Tensor, "B d"], temperature: float = 0.5) -> Float[Tensor, ""]:
     """Return the normalised temperature-scaled cross-entropy of Chen et al. (2020)."""
     B = len(z)
     unit = F.normalize(torch.cat([z, z_other]), dim=1)
@@ -189,13 +185,9 @@ class MultiTask(Pretrainer):
         losses = [self._task(t, f[t], outputs[t], y[:, t].long()) for t in range(len(self.descriptors))]
         return torch.stack(losses).mean()
 
-    def _task(
-        self, t: int, f: Float[Tensor, "two B d"], outputs: Float[Tensor, "two B C"], y: Tensor
-    ) -> Tensor:
+    def _task(self, t: int, f: Float[Tensor, "two B d"], outputs: Float[Tensor, "two B C"], y: Tensor) -> Tensor:
         known = (y != UNKNOWN).sum().clamp(min=1)
-        total = F.cross_entropy(
-            outputs.flatten(0, 1), torch.cat([y, y]), ignore_index=UNKNOWN, reduction="sum"
-        )
+        total = F.cross_entropy(outputs.flatten(0, 1), torch.cat([y, y]), ignore_index=UNKNOWN, reduction="sum")
         loss = total / (2 * known)
         if self.config.invariance and any(self.descriptors[t]):
             loss = loss + self.config.invariance * apart(f[0], f[1], self.config.centred)
@@ -222,18 +214,10 @@ class Contrastive(Pretrainer):
     def objective(self, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
         """Return the mean NT-Xent of this step's descriptors."""
         M = len(self.descriptors)
-        which = (
-            range(M)
-            if self.config.per_step >= M
-            else torch.randperm(M, generator=rng)[: self.config.per_step]
-        )
+        which = range(M) if self.config.per_step >= M else torch.randperm(M, generator=rng)[: self.config.per_step]
         f = self.features(x, list(map(int, which)), rng)
         z, f = self.whole(self.heads(f), rng, 2), self.whole(f, rng, 2)
         loss = torch.stack([nt_xent(a, b, self.config.temperature) for a, b in z]).mean()
         if self.config.invariance:
-            loss = (
-                loss
-                + self.config.invariance
-                * torch.stack([apart(a, b, self.config.centred) for a, b in f]).mean()
-            )
+            loss = loss + self.config.invariance * torch.stack([apart(a, b, self.config.centred) for a, b in f]).mean()
         return loss

@@ -57,11 +57,7 @@ def bounded_loss(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> F
 
 @torch.no_grad()
 def held_out(
-    features: Float[Tensor, "N d"],
-    y: Shaped[Tensor, "N ..."],
-    head: Head,
-    folds: int,
-    rng: torch.Generator,
+    features: Float[Tensor, "N d"], y: Shaped[Tensor, "N ..."], head: Head, folds: int, rng: torch.Generator
 ) -> float:
     """Estimate accuracy or R^2 on new examples."""
     rotated = basis(normalised(features).Z)

@@ -43,9 +43,7 @@ class Views:
     ) -> Float[Tensor, "B C H W"]:
         """Return one view of every image."""
         if len(strengths) != len(self.groups):
-            raise InputError(
-                f"there must be one strength for each of {len(self.groups)} groups; got {len(strengths)}."
-            )
+            raise InputError(f"there must be one strength for each of {len(self.groups)} groups; got {len(strengths)}.")
         pairs = zip(self.groups, strengths, strict=True)
         active = [(_sized(group, x.shape[1:]), strength) for group, strength in pairs if strength > 0]
         x = _moved(x, active, rng)
@@ -138,9 +136,7 @@ def _element(
         j = j * _below(group.order, 1, B, rng)
     if isinstance(group, Flip):
         one = torch.ones_like(j)
-        return x, torch.diag_embed(
-            torch.stack([1 - 2 * j, one, one] if group.dim == -1 else [one, 1 - 2 * j, one], 1)
-        )
+        return x, torch.diag_embed(torch.stack([1 - 2 * j, one, one] if group.dim == -1 else [one, 1 - 2 * j, one], 1))
     if isinstance(group, CyclicRotation):
         angle = 2 * math.pi / group.order * j
         c, s, zero = angle.cos(), angle.sin(), torch.zeros_like(j)
