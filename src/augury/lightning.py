@@ -76,13 +76,7 @@ class LearnInvariance(Callback):
         self._restored: Mapping[str, Any] | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Make the evidence, or restore that of a checkpoint; refuse what would spoil it.
-
-        Parameters
-        ----------
-        trainer, pl_module
-            As Lightning gives them.
-        """
+        """Make the evidence, or restore that of a checkpoint; refuse what would spoil it."""
         if trainer.world_size > 1:
             raise InputError(
                 f"LearnInvariance works in one process; this Trainer has {trainer.world_size}. Take devices=1."
@@ -106,24 +100,12 @@ class LearnInvariance(Callback):
             self._restored = None
 
     def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, optimizer: Any) -> None:
-        """Add the gradient of the prior to that of the loss.
-
-        Parameters
-        ----------
-        trainer, pl_module, optimizer
-            As Lightning gives them.
-        """
+        """Add the gradient of the prior to that of the loss."""
         if self.evidence is not None:
             self.evidence.add_prior_gradient()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Climb the evidence, and log what was found.
-
-        Parameters
-        ----------
-        trainer, pl_module
-            As Lightning gives them.
-        """
+        """Climb the evidence, and log what was found."""
         if self.evidence is None or (trainer.current_epoch + 1) % self.every:
             return
         found = self.evidence.step(self._batches(trainer), self.rng)
@@ -131,35 +113,17 @@ class LearnInvariance(Callback):
         pl_module.log_dict({**found, **{f"width/{name}": value for name, value in widths.items()}})
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Compute intervals and verdicts, if asked for.
-
-        Parameters
-        ----------
-        trainer, pl_module
-            As Lightning gives them.
-        """
+        """Compute intervals and verdicts, if asked for."""
         if self.intervals and self.evidence is not None:
             self.findings = intervals(self.evidence, self._batches(trainer), self.rng)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint of the Trainer keeps of the callback.
-
-        Returns
-        -------
-        dict
-            The evidence's state and that of the noise.
-        """
+        """Return what a checkpoint of the Trainer keeps of the callback."""
         kept = self._restored if self.evidence is None else self.evidence.state_dict()
         return {"evidence": kept, "rng": self.rng.get_state()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        Parameters
-        ----------
-        state_dict
-            The dictionary.
-        """
+        """Restore what `state_dict` returned."""
         self._restored = state_dict["evidence"]
         self.rng.set_state(state_dict["rng"])
 

@@ -102,10 +102,7 @@ class Dataset:
     def describe(self) -> str:
         """Return one line that says what was read.
 
-        Returns
-        -------
-        str
-            Such as "48 + 12 images, 3 x 32 x 32 (6 sizes, cropped), 2 classes: cat, dog; scaled to 0..1".
+        Such as "48 + 12 images, 3 x 32 x 32 (6 sizes, cropped), 2 classes: cat, dog; scaled to 0..1".
         """
         count = f"{len(self.x_train)} + {len(self.x_test)}" if len(self.x_test) else str(len(self.x_train))
         if self.task == "classification":
@@ -133,17 +130,7 @@ class Dataset:
     def subset(self, n: int, seed: int = 0) -> "Dataset":
         """Return the record with n training examples drawn at random; the test set stays whole.
 
-        Parameters
-        ----------
-        n
-            How many to keep.
-        seed
-            Seed of the draw; with one seed, a smaller subset is the beginning of a larger one.
-
-        Returns
-        -------
-        Dataset
-            The smaller data set.
+        With one seed, a smaller subset is the beginning of a larger one.
         """
         if not 1 <= n <= len(self.x_train):
             raise InputError(f"subset must be between 1 and {len(self.x_train)} (all); got {n}.")
@@ -153,10 +140,7 @@ class Dataset:
     def standardised(self) -> "Dataset":
         """Return the record with regression targets of mean 0 and standard deviation 1 in training.
 
-        Returns
-        -------
-        Dataset
-            Itself for classification, or if it is standardised already. `to_units` brings outputs back.
+        For classification, or if it is standardised already, it is itself. `to_units` brings outputs back.
         """
         if self.task == "classification" or self.target_scale:
             return self
@@ -167,17 +151,9 @@ class Dataset:
         return replace(self, **parts, target_mean=tuple(mean.tolist()), target_scale=tuple(scale.tolist()))
 
     def to_units(self, outputs: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
-        """Return targets or predictions of a standardised record in the user's units.
+        """Return targets or outputs of a network trained on them, mean + scale * outputs, in the user's units.
 
-        Parameters
-        ----------
-        outputs
-            Of a network that was trained on the record's targets.
-
-        Returns
-        -------
-        Tensor
-            mean + scale * outputs; the outputs themselves where nothing was standardised.
+        Where nothing was standardised, these are the outputs themselves.
         """
         if not self.target_scale:
             return outputs

@@ -41,18 +41,7 @@ class Policy(Record):
 
     @classmethod
     def from_json(cls, values: Any) -> "Policy":
-        """Rebuild the record.
-
-        Parameters
-        ----------
-        values
-            The fields.
-
-        Returns
-        -------
-        Policy
-            The record.
-        """
+        """Rebuild the record."""
         if isinstance(values, dict) and values.get("format") != FORMAT:
             raise InputError(
                 f"a policy of format {FORMAT} can be read; got format {values.get('format')!r}. "
@@ -68,18 +57,7 @@ class Policy(Record):
 
     @classmethod
     def read(cls, path: str | Path) -> "Policy":
-        """Read a policy from its JSON file, or from the folder of a run.
-
-        Parameters
-        ----------
-        path
-            The file or the folder.
-
-        Returns
-        -------
-        Policy
-            The record.
-        """
+        """Read a policy from its JSON file, or from the folder of a run."""
         if Path(path).is_dir():
             from augury.export.card import policy_of_run
 
@@ -92,77 +70,30 @@ class Policy(Record):
             ) from error
 
     def write(self, path: str | Path) -> None:
-        """Write the policy as JSON, atomically.
-
-        Parameters
-        ----------
-        path
-            The file.
-        """
+        """Write the policy as JSON, atomically."""
         write_text(Path(path), self.dumps())
 
     def sure(self) -> "Policy":
-        """Return the policy without the widths that are undecided or not invariant.
-
-        Returns
-        -------
-        Policy
-            Only widths whose verdict is "invariant" or "given".
-        """
+        """Return the policy without the widths that are undecided or not invariant."""
         kept = {name: width for name, width in self.widths.items() if width.verdict in SURE}
         return Policy(kept, self.kind, self.input_shape, self.sampling, self.learned)
 
     def widths_for(self, input_shape: Sequence[int] | None = None) -> dict[str, float]:
-        """Return the widths for inputs of a shape; pixels and samples grow with the input.
-
-        Parameters
-        ----------
-        input_shape
-            Shape of one input. Default: the policy's own.
-
-        Returns
-        -------
-        dict
-            Width in its unit, by name.
-        """
+        """Return the widths in their units for inputs of a shape (default: its own); pixels and samples grow too."""
         ratio = 1.0
         if input_shape is not None:
             ratio = _side(self.kind, input_shape) / _side(self.kind, self.input_shape)
         return {n: w.value * (ratio if w.unit in ("px", "samples") else 1.0) for n, w in self.widths.items()}
 
     def settings(self, kind: str, input_shape: Sequence[int]) -> dict[str, Any]:
-        """Return the settings of `augury.learn` that take the policy as given for data of a kind and shape.
-
-        Parameters
-        ----------
-        kind
-            Kind of the data.
-        input_shape
-            Shape of one input.
-
-        Returns
-        -------
-        dict
-            Generators, widths and sampling.
-        """
+        """Return generators, widths and sampling: the settings with which `augury.learn` takes the policy as given."""
         if kind != self.kind:
             raise InputError(f"the policy is for data of kind '{self.kind}'; these are of kind '{kind}'.")
         widths = self.widths_for(input_shape)
         return {"generators": tuple(widths), "widths": widths, "sampling": self.sampling}
 
     def transform(self, input_shape: Sequence[int] | None = None) -> "Transform":
-        """Return the distribution itself.
-
-        Parameters
-        ----------
-        input_shape
-            Shape of one input. Default: the policy's own.
-
-        Returns
-        -------
-        Transform
-            With the widths set.
-        """
+        """Return the distribution itself, its widths set, for inputs of a shape (default: the policy's own)."""
         from augury.transforms.compose import Identity
         from augury.transforms.vocabulary import build
 

@@ -155,19 +155,9 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     """The labels, sorted."""
 
     def fit(self, X: Any, y: Any) -> "InvariantClassifier":
-        """Learn widths and weights.
+        """Learn widths and weights from inputs [N, ...] and labels [N], whole numbers or text.
 
-        Parameters
-        ----------
-        X
-            Inputs: arrays or tensors [N, ...]; images as bytes or as floats in [0, 1].
-        y
-            Labels [N]: whole numbers or text.
-
-        Returns
-        -------
-        InvariantClassifier
-            Itself.
+        Images are bytes, or floats in [0, 1].
         """
         labels = as_array(y)
         self._fit(X, labels)
@@ -212,20 +202,7 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):
     task = "regression"
 
     def fit(self, X: Any, y: Any) -> "InvariantRegressor":
-        """Learn widths and weights.
-
-        Parameters
-        ----------
-        X
-            Inputs: arrays or tensors [N, ...].
-        y
-            Targets [N] or [N, D].
-
-        Returns
-        -------
-        InvariantRegressor
-            Itself.
-        """
+        """Learn widths and weights from inputs [N, ...] and targets [N] or [N, D]."""
         targets = as_array(y)
         self._fit(X, targets)
         self._flat = targets.ndim == 1

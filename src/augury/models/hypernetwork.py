@@ -145,18 +145,7 @@ class HyperExtractor(nn.Module):
         return net.eval().requires_grad_(False)
 
     def descriptor(self, values: Any) -> Float[Tensor, " K"]:
-        """Check a descriptor and convert it to a tensor.
-
-        Parameters
-        ----------
-        values
-            K numbers in [0, 1], in the order of `groups` (a list, an array, a tensor) or by their names (a dictionary).
-
-        Returns
-        -------
-        Tensor
-            The descriptor, on the device and with the dtype of the weights.
-        """
+        """Return K numbers in [0, 1], in the order of `groups` or by their names, as a tensor like the weights."""
         if isinstance(values, Mapping):
             for name in values:
                 choose("invariance group", name, self.groups)

@@ -55,61 +55,20 @@ class OrbitAverage(nn.Module):
         self.samples, self.samples_eval, self.chunk, self.seed = samples, samples_eval, chunk, seed
 
     def views(self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None) -> Tensor:
-        """Return S views of every input, folded into the batch axis.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        rng
-            Where the noise comes from.
-        samples
-            S, views per input. Default: the model's `samples`.
-
-        Returns
-        -------
-        Tensor
-            The views [B * S, ...], those of one input side by side.
-        """
+        """Return S views (default: `samples`) of every input, side by side in the batch axis: [B * S, ...]."""
         views: Tensor = self.transform(x, samples or self.samples, rng)
         return views.flatten(0, 1)
 
     def average(
         self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None
     ) -> Float[Tensor, "B D"]:
-        """Return f_hat(x) with noise from `rng`, differentiable in the weights and in eta.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-        rng
-            Where the noise comes from.
-        samples
-            S, views per input. Default: the model's `samples`.
-
-        Returns
-        -------
-        Tensor
-            The mean of the network's outputs over the orbit.
-        """
+        """Return f_hat(x) over S views (default: `samples`), noise from `rng`; differentiable in weights and eta."""
         f = self.net(self.views(x, rng, samples))
         check_output(f)
         return f.unflatten(0, (len(x), -1)).mean(1)
 
     def train(self, mode: bool = True) -> "OrbitAverage":
-        """Set the mode; in training, batch normalisation that is frozen stays in evaluation mode.
-
-        Parameters
-        ----------
-        mode
-            Whether to train.
-
-        Returns
-        -------
-        OrbitAverage
-            Itself.
-        """
+        """Set the mode; in training, batch normalisation that is frozen stays in evaluation mode."""
         super().train(mode)
         if mode:
             hold_frozen(self)
@@ -118,18 +77,7 @@ class OrbitAverage(nn.Module):
         return self
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:
-        """Return f_hat(x): fresh noise from torch's global generator in training mode, a fixed seed in evaluation.
-
-        Parameters
-        ----------
-        x
-            Inputs.
-
-        Returns
-        -------
-        Tensor
-            The mean of the network's outputs over the orbit.
-        """
+        """Return f_hat(x): fresh noise from torch's global generator in training mode, a fixed seed in evaluation."""
         if self.training:
             return self.average(x, generator(int(torch.randint(2**62, ())), x.device))
         self.transform.check(x)

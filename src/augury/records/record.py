@@ -81,18 +81,7 @@ class Record:
 
     @classmethod
     def from_json(cls: type[R], values: Any) -> R:
-        """Rebuild a record from what `to_json` gave.
-
-        Parameters
-        ----------
-        values
-            The fields.
-
-        Returns
-        -------
-        Record
-            The record, its fields checked against their annotations.
-        """
+        """Rebuild a record from what `to_json` gave."""
         if not isinstance(values, Mapping):
             raise InputError(f"{cls.__name__} must be a JSON object; got {values!r:.60}.")
         known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
