@@ -13,7 +13,7 @@ from augury.auditing.worst import Case, Examined, leave_audit, save_worst, worst
 from augury.core.rng import generator
 from augury.models.networks import build
 from augury.records.exhibits import Gallery
-from augury.records.results import Audit
+from augury.records.results import Audit, Worst
 from refusal import refused
 from report_doubles import audit_record
 
@@ -87,7 +87,7 @@ def case(x, m=True) -> Case:
     saliency = torch.zeros_like(x)
     saliency.view(-1)[0], saliency.view(-1)[-1] = 2.0, -1.0
     maps = (saliency, saliency.flip(-1)) if m else (None, None)
-    return Case(0, 0, 1.0, 0.0, 0, 1, x, x.flip(-1), *maps)
+    return Case(Worst(0, None, "0", "1", 90.0, 1.0, 0.0), x, x.flip(-1), *maps)
 
 
 def test_pictures_and_frames_show_input_view_and_both_maps_in_their_colours(tmp_path):

@@ -230,8 +230,8 @@ class TestTheRecord:
         assert [w.LI for w in seen.audit.worst] == pytest.approx(expected.values.tolist(), rel=1e-4)
         for record, case in zip(seen.audit.worst, seen.cases, strict=True):
             assert torch.equal(case.x, data.x_test[record.index])
-            assert torch.equal(case.x_g, views[record.index, case.view])
-            assert record.strength == 90 * (case.view + 1) and case.m.shape == case.m_g.shape == case.x.shape
+            assert torch.equal(case.x_g, views[record.index, round(record.strength / 90) - 1])
+            assert case.found == record and case.m.shape == case.m_g.shape == case.x.shape
             assert record.label == data.class_names[int(data.y_test[record.index])]
 
     def test_regression_has_no_predictions(self):

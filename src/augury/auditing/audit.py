@@ -9,21 +9,20 @@ from typing import Any
 
 import torch
 
-from augury.auditing.data import FOR_KIND, Inputs, corrupt, read_inputs
+from augury.auditing.data import Inputs, corrupted, read_inputs
 from augury.auditing.measures import check_method
 from augury.auditing.model_source import Model, image_size, load_source
-from augury.auditing.orbits import Orbit, orbit_of
+from augury.auditing.orbits import orbit_of
 from augury.auditing.spectrum import jacobian_sigmas, weight_sigmas
-from augury.auditing.statistics import Auditor, SetStatistics
+from augury.auditing.statistics import Auditor
 from augury.auditing.verdict import decide
 from augury.auditing.worst import Case, Examined, WorstCases
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError
 from augury.core.files import Progress, silent
-from augury.core.rng import generator
-from augury.core.world import World, world_of
+from augury.core.world import world_of
 from augury.models.orbit import OrbitAverage
-from augury.records.results import Audit, Point, Scores
+from augury.records.results import Audit, Point
 from augury.transforms.base import Transform
 from augury.transforms.vocabulary import build as build_transform
 
@@ -112,7 +111,11 @@ def examine(
     orbit = orbit_of(_transform(transforms, widths, model, inputs), inputs.x.shape[1:], config.levels)
     checked = Model(model, inputs.n_outputs)
     with checked.evaluating():
-        auditor = _auditor(checked, orbit, inputs, config, step, world_of(fabric))
+        few = inputs.x[:2]
+        with torch.no_grad():
+            C = checked(few).shape[1]
+        saliency = config.saliency if config.saliency in GRADIENT_FREE or checked.has_gradients(few) else None
+        auditor = Auditor(checked, orbit, C, saliency, config.batch, config.seed, step, world_of(fabric))
         found, cases = _find(auditor, inputs, others, config)
     return Examined(replace(found, model=name, data=inputs.source, seconds=time.perf_counter() - began), cases)
 
@@ -133,40 +136,23 @@ def _transform(
     return given
 
 
-def _auditor(model: Model, orbit: Orbit, inputs: Inputs, config: AuditConfig, step: Progress, world: World) -> Auditor:
-    few = inputs.x[:2]
-    with torch.no_grad():
-        C = model(few).shape[1]
-    saliency = config.saliency if config.saliency in GRADIENT_FREE or model.has_gradients(few) else None
-    return Auditor(model, orbit, C, saliency, config.batch, config.seed, step, world)
-
-
 def _find(
     auditor: Auditor, inputs: Inputs, others: Mapping[str, Inputs], config: AuditConfig
 ) -> tuple[Audit, list[Case]]:
-    gallery = WorstCases(config.worst)
-    tally = auditor.measure("views", inputs, gallery)
+    worst = WorstCases(config.worst, inputs, auditor.orbit)
+    tally = auditor.measure("views", inputs, worst)
     floor = auditor.measure("noise floor", inputs.sample(config.floor_images, config.seed), round_trip=True)
-    sets = {**others, **_corrupted(inputs, config)} if config.drift_images else {}
-    drift = {name: _scores(auditor.measure(name, other)) for name, other in sets.items()}
+    sets = dict(others) if config.drift_images else {}
+    if config.drift_images and config.corruptions:
+        sets |= corrupted(inputs.sample(config.drift_images, config.seed), config.seed)
+    drift = {name: auditor.measure(name, other).scores() for name, other in sets.items()}
     sigma = _sigma(auditor, inputs.sample(config.jacobian_images, config.seed)) if config.jacobian_images else None
-    found = _record(auditor, inputs, tally, floor, drift, sigma)
-    return replace(found, worst=gallery.records(inputs, auditor.orbit), saliency=config.saliency), gallery.cases
-
-
-def _record(
-    auditor: Auditor,
-    inputs: Inputs,
-    tally: SetStatistics,
-    floor: SetStatistics,
-    drift: dict[str, Scores],
-    sigma: float | None,
-) -> Audit:
     spread, orbit, module = tally.spread(), auditor.orbit, auditor.model.module
-    scores, alone = _scores(tally), _scores(floor, spread)
+    scores, alone = tally.scores(), floor.scores(spread=spread)
     verdict = decide(orbit.name, scores, alone, drift, constant=spread == 0)
     accuracy, accuracy_moved = tally.accuracy()
-    return Audit(
+    names = () if inputs.regression else inputs.class_names or tuple(map(str, range(auditor.C)))
+    found = Audit(
         group=orbit.name,
         LI=scores.LI,
         LI_relative=scores.LI_relative,
@@ -183,41 +169,16 @@ def _record(
         sigma_max_weights={} if module is None else weight_sigmas(module),
         accuracy=accuracy,
         accuracy_moved=accuracy_moved,
-        curve=_curve(orbit, tally, floor, spread),
-        per_class=_per_class(tally, inputs, auditor.C, spread),
+        curve=tuple(
+            Point(strength, orbit.unit, tally.scores(level, spread=spread), floor.scores(level, spread=spread))
+            for level, strength in enumerate(orbit.levels)
+        ),
+        per_class={n: tally.scores(group=c, spread=spread) for c, n in enumerate(names) if tally.by_class.n[c]},
         drift=drift,
+        worst=worst.records(),
+        saliency=config.saliency,
     )
-
-
-def _scores(tally: SetStatistics, spread: float | None = None) -> Scores:
-    scores = tally.scores(spread=spread)
-    assert scores is not None  # a set holds at least two inputs
-    return scores
-
-
-def _corrupted(inputs: Inputs, config: AuditConfig) -> dict[str, Inputs]:
-    if not config.corruptions:
-        return {}
-    some = inputs.sample(config.drift_images, config.seed)
-    names = FOR_KIND.get(inputs.kind, ("noisy",))
-    return {name: replace(some, x=corrupt(name, some.x[:], generator(config.seed))) for name in names}
-
-
-def _curve(orbit: Orbit, tally: SetStatistics, floor: SetStatistics, spread: float) -> tuple[Point, ...]:
-    points = []
-    for level, strength in enumerate(orbit.levels):
-        scores, alone = (part.scores(level=level, spread=spread) for part in (tally, floor))
-        assert scores is not None and alone is not None
-        points.append(Point(strength, orbit.unit, scores, alone))
-    return tuple(points)
-
-
-def _per_class(tally: SetStatistics, inputs: Inputs, C: int, spread: float) -> dict[str, Scores]:
-    if inputs.regression:
-        return {}
-    names = inputs.class_names or tuple(map(str, range(C)))
-    by_class = {name: tally.scores(group=c, spread=spread) for c, name in enumerate(names)}
-    return {name: scores for name, scores in by_class.items() if scores is not None}
+    return found, worst.cases
 
 
 def _sigma(auditor: Auditor, inputs: Inputs) -> float | None:

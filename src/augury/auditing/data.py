@@ -3,8 +3,7 @@
 A network that is invariant by construction is so on any input, one that has learned it only on similar ones.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,7 @@ class Inputs:
         if n is None or n >= len(self.x):
             return self
         keep = torch.randperm(len(self.x), generator=generator(seed))[:n]
-        y = None if self.y is None else self.y[keep]
-        return Inputs(self.x[keep], y, self.class_names, self.kind, self.regression, self.n_outputs, self.source)
+        return replace(self, x=self.x[keep], y=None if self.y is None else self.y[keep])
 
 
 def read_inputs(data: Any, part: str = "test", kind: str | None = None, size: tuple[int, int] | None = None) -> Inputs:
@@ -50,7 +48,11 @@ def read_inputs(data: Any, part: str = "test", kind: str | None = None, size: tu
     options = {"size": size} if files and size is not None else {}
     found = data if isinstance(data, Dataset | Unlabelled) else load_inputs(data, kind=kind, **options)
     if isinstance(found, Dataset):
-        inputs = _labelled(found, part)
+        test = part == "test" and len(found.x_test)
+        x, y = (found.x_test, found.y_test) if test else (found.x_train, found.y_train)
+        numbers = found.task == "regression"
+        labels = None if numbers else y
+        inputs = Inputs(x, labels, found.class_names, found.kind, numbers, found.n_outputs, found.source)
     else:
         same = isinstance(data, Tensor) and data.is_floating_point() and data.shape == found.x.shape
         inputs = Inputs(data if same else found.x, None, (), found.kind, False, 1, found.source)
@@ -60,16 +62,6 @@ def read_inputs(data: Any, part: str = "test", kind: str | None = None, size: tu
             f"got {len(inputs.x)} ({inputs.source}). A few hundred give figures worth reading."
         )
     return inputs
-
-
-def _labelled(data: Dataset, part: str) -> Inputs:
-    x, y = (data.x_test, data.y_test) if part == "test" and len(data.x_test) else (data.x_train, data.y_train)
-    regression = data.task == "regression"
-    labels = None if regression else y
-    return Inputs(x, labels, data.class_names, data.kind, regression, data.n_outputs, data.source)
-
-
-Corrupt = Callable[[Tensor, torch.Generator], Tensor]
 
 
 def noisy(x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
@@ -101,12 +93,10 @@ def occluded(x: Float[Tensor, "N C H W"], rng: torch.Generator) -> Float[Tensor,
     return torch.where(under, x.mean((1, 2, 3), keepdim=True), x)
 
 
-CORRUPTIONS: dict[str, Corrupt] = {"noisy": noisy, "inverted": inverted, "faded": faded, "occluded": occluded}
-"""Every corruption by its name."""
-
-FOR_KIND = {"image": tuple(CORRUPTIONS)}
-"""Those that make sense for a kind of data; noise alone for all others."""
+CORRUPTIONS = {"noisy": noisy, "inverted": inverted, "faded": faded, "occluded": occluded}
 
 
-def corrupt(name: str, x: Float[Tensor, "N ..."], rng: torch.Generator) -> Float[Tensor, "N ..."]:
-    return CORRUPTIONS[choose("corruption", name, CORRUPTIONS)](x, rng)
+def corrupted(inputs: Inputs, seed: int) -> dict[str, Inputs]:
+    """Return a copy of the inputs for each corruption that makes sense for their kind: noise alone but for images."""
+    names = CORRUPTIONS if inputs.kind == "image" else ("noisy",)
+    return {name: replace(inputs, x=CORRUPTIONS[name](inputs.x[:], generator(seed))) for name in names}

@@ -129,12 +129,10 @@ class SetStatistics:
         size = float((mean + self.shift.cpu()).square().sum()) + variance
         return 0.0 if variance <= CONSTANT * size else 2 * variance * n / (n - 1)
 
-    def scores(self, level: int | None = None, group: int | None = None, spread: float | None = None) -> Scores | None:
+    def scores(self, level: int | None = None, group: int | None = None, spread: float | None = None) -> Scores:
         """Return the measures of all inputs or of one class, over all views or those of one strength."""
         at = 0 if level is None else 1 + level
         error = self.by_class.measure((at, LI), group)
-        if error is None:
-            return None
         spread = self.spread() if spread is None else spread
         return Scores(
             LI=error,
@@ -166,22 +164,15 @@ class Moments:
         self.squares += 2 * self.sums * by + n * by.square()
         self.sums += n * by
 
-    def mean(self, group: int | None = None) -> Tensor:
-        n, sums, _ = self._of(group)
-        return sums / n
+    def mean(self) -> Tensor:
+        return self.sums.sum(0) / self.n.sum()
 
-    def measure(self, index: tuple[int, ...], group: int | None = None) -> Measure | None:
+    def measure(self, index: tuple[int, ...], group: int | None = None) -> Measure:
         """Return the mean of one entry with its standard error over inputs."""
-        n, sums, squares = self._of(group)
-        if n == 0:
-            return None
+        which = slice(None) if group is None else slice(group, group + 1)
+        n, sums, squares = float(self.n[which].sum()), self.sums[which].sum(0), self.squares[which].sum(0)
         mean = float(sums[index] / n)
         if n == 1:
             return Measure(mean)
         variance = max(0.0, float(squares[index]) - n * mean**2) / (n - 1)
         return Measure(mean, (variance / n) ** 0.5)
-
-    def _of(self, group: int | None) -> tuple[float, Tensor, Tensor]:
-        if group is None:
-            return float(self.n.sum()), self.sums.sum(0), self.squares.sum(0)
-        return float(self.n[group]), self.sums[group], self.squares[group]

@@ -34,12 +34,7 @@ from augury.training.run_folder import RunFolder
 class Case:
     """One input with its worst view."""
 
-    index: int  # its place in the audited set
-    view: int  # which view
-    LI: float  # logit invariance error of that view
-    SI: float | None  # saliency similarity of that view
-    prediction: int  # largest logit of the input
-    prediction_moved: int  # largest logit of the view
+    found: Worst
     x: Tensor
     x_g: Tensor
     m: Tensor | None  # saliency map of the input
@@ -57,56 +52,46 @@ class Examined:
 class WorstCases:
     """Keeps the k worst cases of all that it is shown."""
 
-    def __init__(self, k: int) -> None:
-        self.k = k
+    def __init__(self, k: int, inputs: Inputs, orbit: Orbit) -> None:
+        self.k, self.inputs, self.orbit = k, inputs, orbit
         self.cases: list[Case] = []
 
     def add(self, seen: Comparison, x: Tensor, first: int) -> None:
         """Look at a batch."""
         if self.k == 0:
             return
+        names, y = dict(enumerate(self.inputs.class_names)), self.inputs.y
         worst, view = seen.LI.max(dim=1)
         for b in torch.topk(worst, min(self.k, len(x))).indices.tolist():
-            s = int(view[b])
-            self.cases.append(
-                Case(
-                    index=first + b,
-                    view=s,
-                    LI=float(worst[b]),
-                    SI=None if seen.SI is None else float(seen.SI[b, s]),
-                    prediction=int(seen.f[b].argmax()),
-                    prediction_moved=int(seen.f_g[b, s].argmax()),
-                    x=x[b].detach().cpu().clone(),
-                    x_g=seen.views[b, s].cpu().clone(),
-                    m=None if seen.m is None else seen.m[b].cpu().clone(),
-                    m_g=None if seen.m_g is None else seen.m_g[b, s].cpu().clone(),
-                )
+            s, label = int(view[b]), None if y is None else int(y[first + b])
+            before, after = int(seen.f[b].argmax()), int(seen.f_g[b, s].argmax())
+            found = Worst(
+                index=first + b,
+                label=None if label is None else names.get(label, str(label)),
+                prediction=names.get(before, str(before)),
+                prediction_moved=names.get(after, str(after)),
+                strength=self.orbit.strengths[s],
+                LI=float(worst[b]),
+                SI=None if seen.SI is None else float(seen.SI[b, s]),
             )
-        self.cases = sorted(self.cases, key=lambda case: -case.LI)[: self.k]
+            m = None if seen.m is None else _own(seen.m[b])
+            m_g = None if seen.m_g is None else _own(seen.m_g[b, s])
+            self.cases.append(Case(found, _own(x[b]), _own(seen.views[b, s]), m, m_g))
+        self.keep(self.cases)
+
+    def keep(self, cases: Sequence[Case]) -> None:
+        self.cases = sorted(cases, key=lambda case: -case.found.LI)[: self.k]
 
     def over(self, world: World) -> None:
         """Keep the worst of all processes."""
-        found = [case for cases in world.objects(self.cases) for case in cases]
-        self.cases = sorted(found, key=lambda case: -case.LI)[: self.k]
+        self.keep([case for cases in world.objects(self.cases) for case in cases])
 
-    def records(self, inputs: Inputs, orbit: Orbit) -> tuple[Worst, ...]:
-        """Return the cases as plain data."""
+    def records(self) -> tuple[Worst, ...]:
+        return tuple(case.found for case in self.cases)
 
-        def name(c: int) -> str:
-            return inputs.class_names[c] if c < len(inputs.class_names) else str(c)
 
-        return tuple(
-            Worst(
-                index=case.index,
-                label=None if inputs.y is None else name(int(inputs.y[case.index])),
-                prediction=name(case.prediction),
-                prediction_moved=name(case.prediction_moved),
-                strength=orbit.strengths[case.view],
-                LI=case.LI,
-                SI=case.SI,
-            )
-            for case in self.cases
-        )
+def _own(t: Tensor) -> Tensor:
+    return t.detach().cpu().clone()
 
 
 TILE, GAP = 112, 4  # pixels of a tile's longer side, and between tiles
@@ -118,7 +103,8 @@ def save_worst(path: Path, cases: Sequence[Case]) -> None:
         raise InputError(f"the picture of the worst inputs must be a .png; got {path}.")
     if not cases or cases[0].x.ndim != 3:
         raise InputError("only images can be shown as a picture. Leave --pictures out.")
-    rows = [[_enlarged(tile) for tile in _tiles(case)] for case in cases]
+    factor = max(1, TILE // max(cases[0].x.shape[1:]))
+    rows = [[(255 * t).round().astype(np.uint8).repeat(factor, 0).repeat(factor, 1) for t in _tiles(c)] for c in cases]
     height, width = rows[0][0].shape[:2]
     sheet = np.full((len(rows) * (height + GAP) + GAP, len(rows[0]) * (width + GAP) + GAP, 3), 255, np.uint8)
     for i, row in enumerate(rows):
@@ -132,35 +118,18 @@ def save_worst(path: Path, cases: Sequence[Case]) -> None:
 def _tiles(case: Case) -> list[np.ndarray]:
     """Return input, view and maps as colours [H, W, 3] from 0 to 1."""
     low, high = float(case.x.min()), float(case.x.max())
-    pictures = [picture_of(image, low, high) for image in (case.x, case.x_g)]
-    return pictures + [map_colours(m) for m in (case.m, case.m_g) if m is not None]
-
-
-def picture_of(x: Tensor, low: float, high: float) -> np.ndarray:
-    """Return an image as grey or colour from 0 to 1."""
-    channels = x if x.shape[0] == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
-    scaled = (channels - low) / max(high - low, 1e-12)
-    return scaled.clamp(0, 1).permute(1, 2, 0).float().numpy()
+    images = [x if len(x) == 3 else x.mean(0, keepdim=True).expand(3, -1, -1) for x in (case.x, case.x_g)]
+    scaled = [((image - low) / max(high - low, 1e-12)).clamp(0, 1).permute(1, 2, 0).float().numpy() for image in images]
+    return scaled + [map_colours(m) for m in (case.m, case.m_g) if m is not None]
 
 
 def map_colours(m: Tensor) -> np.ndarray:
     """Return a signed map as red on white on blue, relative to its own largest value."""
     total = m.sum(0).float()
-    return signed_colours((total / total.abs().max().clamp(min=1e-30)).numpy())
-
-
-def signed_colours(values: np.ndarray) -> np.ndarray:
-    """Return colours for numbers between -1 and 1: red above 0, white at 0, blue below."""
-    strength = values[..., None]
-    red, blue = np.array([0.75, 0.1, 0.1]), np.array([0.1, 0.2, 0.75])
-    colour = np.where(strength > 0, red, blue)
+    strength = (total / total.abs().max().clamp(min=1e-30)).numpy()[..., None]
+    colour = np.where(strength > 0, np.array([0.75, 0.1, 0.1]), np.array([0.1, 0.2, 0.75]))
     mixed: np.ndarray = 1 - np.abs(strength) * (1 - colour)
     return mixed
-
-
-def _enlarged(tile: np.ndarray) -> np.ndarray:
-    factor = max(1, TILE // max(tile.shape[:2]))
-    return (255 * tile).round().astype(np.uint8).repeat(factor, 0).repeat(factor, 1)
 
 
 def leave_audit(folder: Path, seen: Examined) -> None:

@@ -13,7 +13,7 @@ widths as eta (radians, half image sizes, log-scales: numbers near 1), of the ev
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -47,9 +47,7 @@ from augury.training.run_folder import RunFolder
 
 TEST_SET = "test set"  # the last stage of a run
 
-
-Scored = tuple[dict[str, float], Tensor | None]
-"""Test scores by name, and the outputs that they come from."""
+Scored = tuple[dict[str, float], Tensor | None]  # test scores by name, and the outputs that they come from
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +59,7 @@ class Fit:
     rows: list[dict[str, Any]]  # a line of metrics for each epoch
     epoch: int  # the epoch whose state was kept: the last one, or the one with the best evidence
     seconds: float  # training time with the intervals, test scores aside
-    outputs: Float[Tensor, "M D"] | None = None
-    """The model's outputs on the test inputs; None without a test set."""
+    outputs: Float[Tensor, "M D"] | None = None  # the model's outputs on the test inputs; None without a test set
 
 
 def fit(
@@ -78,146 +75,193 @@ def fit(
     """
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device), learner.world)
     progress = Progress() if progress is None else progress
+    specs = () if learner.transform is None else learner.transform.specs
     with own_global_stream(config.seed):
-        state = _begin(learner, config, folder, progress)
+        run = _Training(learner, data, batches, config, RunState(streams(config.seed)), folder, progress)
+        run.begin()
         progress.ahead([*filter(None, (learner.ends_with, TEST_SET * bool(len(data.x_test))))])
-        progress.start(config.method, config.epochs, len(batches), state.epoch, _units(learner))
+        units = {spec.name: spec.unit.symbol for spec in specs}
+        progress.start(config.method, config.epochs, len(batches), run.state.epoch, units)
         try:
-            train = partial(_train, learner, data, batches, config, state, folder, progress)
-            kept, scored = config.epochs, None
-            if state.findings is None:
-                train(config.learning)
-                kept = _restore_best(learner, state)
-                state.findings = _conclude(learner, batches, state, progress)
-            if config.learning < config.epochs and state.epoch >= config.learning:
-                kept = config.epochs
-                learner.finish()
-                scored = train(config.epochs)
-            return _finish(learner, data, batches.N, state, kept, scored, progress)
+            return run.to_the_end()
         except torch.linalg.LinAlgError as error:
             raise _lost(f"a matrix could not be decomposed ({str(error).split(':')[0]})") from error
         finally:
             progress.stop()
 
 
-def _units(learner: Learner) -> dict[str, str]:
-    specs = () if learner.transform is None else learner.transform.specs
-    return {spec.name: spec.unit.symbol for spec in specs}
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """One learner on its way: what it learns from, how, and where it is."""
 
+    learner: Learner
+    data: Dataset
+    batches: Batches
+    config: LearnConfig
+    state: RunState
+    folder: RunFolder | None
+    progress: Progress
 
-def _begin(learner: Learner, config: LearnConfig, folder: RunFolder | None, progress: Progress) -> RunState:
-    state = RunState(streams(config.seed))
-    found = load_checkpoint(folder.checkpoint) if folder and checkpoints(folder.checkpoint) else None
-    found = learner.world.objects(found)[0]  # the first process reads and writes
-    if found is not None:
-        tensors, facts, damaged = found
-        put_back(learner, state, tensors, facts)
-        for what in damaged:
-            progress.note(f"{what}; the run resumes from the checkpoint before it, after epoch {state.epoch}.")
-        if "rows" not in facts and folder is not None:
-            state.rows = folder.rows()[: state.epoch]
-    if folder is not None:
-        folder.write_rows(state.rows)
-    return state
-
-
-def _train(
-    learner: Learner,
-    data: Dataset,
-    batches: Batches,
-    config: LearnConfig,
-    state: RunState,
-    folder: RunFolder | None,
-    progress: Progress,
-    until: int,
-) -> Scored | None:
-    """Train until an epoch; return the scores after the last one, unless it was done before."""
-    scored, saved_at = None, time.monotonic()
-
-    def save() -> None:
+    def begin(self) -> None:
+        """Take up the folder's checkpoint, if there is one."""
+        learner, state, folder = self.learner, self.state, self.folder
+        found = load_checkpoint(folder.checkpoint) if folder and checkpoints(folder.checkpoint) else None
+        found = learner.world.objects(found)[0]  # the first process reads and writes
+        if found is not None:
+            tensors, facts, damaged = found
+            put_back(learner, state, tensors, facts)
+            for what in damaged:
+                self.progress.note(f"{what}; the run resumes from the checkpoint before it, after epoch {state.epoch}.")
+            if "rows" not in facts and folder is not None:
+                state.rows = folder.rows()[: state.epoch]
         if folder is not None:
-            tensors, facts = take(learner, state)
-            save_checkpoint(folder.checkpoint, state.epoch, tensors, facts, state.step)
+            folder.write_rows(state.rows)
 
-    over = state.epoch >= until or _at_rest(learner, config, state, batches.N)
-    with held_back(folder is not None or learner.world.size > 1) as signals:
-        while not over:
-            row = _epoch(learner, batches, config, state, progress, signals, save)
-            _to_units(row, data)
-            state.rows.append(row)
-            over = state.epoch >= until or _at_rest(learner, config, state, batches.N)
-            last = over and until == config.epochs
-            if last or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
-                scored = _scores(learner, data, 0 if last else config.evaluate_images)
-                row |= scored[0]
-            if state.epoch >= config.choose_from * config.learning:
-                _keep_best(learner, state)
-            progress.epoch(row)
-            if folder is not None:
-                folder.add_row(row)
-            stop = signals.agreed(learner.world)
-            if over or stop or time.monotonic() - saved_at >= config.checkpoint_seconds:
-                save()
-                saved_at = time.monotonic()
-            if stop:
+    def to_the_end(self) -> Fit:
+        learner, config, state = self.learner, self.config, self.state
+        kept, scored = config.epochs, None
+        if state.findings is None:
+            self.train(config.learning)
+            kept = self.restore_best()
+            state.findings = self.conclude()
+        if config.learning < config.epochs and state.epoch >= config.learning:
+            kept = config.epochs
+            learner.finish()
+            scored = self.train(config.epochs)
+        findings = state.findings
+        if findings.log_evidence is not None:
+            in_units = findings.log_evidence - self.batches.N * self.data.log_scale
+            findings = replace(findings, log_evidence=in_units)
+        if len(self.data.x_test):
+            self.progress.stage(TEST_SET)
+        scores, outputs = scored or self.scores()
+        learner.model.eval()
+        return Fit(findings, scores, state.rows, kept, state.seconds, outputs)
+
+    def train(self, until: int) -> Scored | None:
+        """Train until an epoch; return the scores after the last one, unless it was done before."""
+        learner, config, state, folder = self.learner, self.config, self.state, self.folder
+        scored, saved_at = None, time.monotonic()
+        over = state.epoch >= until or self.at_rest()
+        with held_back(folder is not None or learner.world.size > 1) as signals:
+            while not over:
+                row = self.epoch(signals)
+                for name in (LOG_EVIDENCE, "log_likelihood"):
+                    if name in row:
+                        row[name] -= self.batches.N * self.data.log_scale
+                state.rows.append(row)
+                over = state.epoch >= until or self.at_rest()
+                last = over and until == config.epochs
+                if last or (config.evaluate_every and state.epoch % config.evaluate_every == 0):
+                    scored = self.scores(0 if last else config.evaluate_images)
+                    row |= scored[0]
+                evidence, may_choose = row.get(LOG_EVIDENCE), state.epoch >= config.choose_from * config.learning
+                best = -math.inf if state.best is None else state.best.log_evidence
+                if may_choose and evidence is not None and evidence > best:
+                    state.best = Best(state.epoch, evidence, learned(learner))
+                self.progress.epoch(row)
+                if folder is not None:
+                    folder.add_row(row)
+                stop = signals.agreed(learner.world)
+                if over or stop or time.monotonic() - saved_at >= config.checkpoint_seconds:
+                    self.save()
+                    saved_at = time.monotonic()
+                if stop:
+                    signals.deliver()
+        return scored
+
+    def epoch(self, signals: Held) -> dict[str, Any]:
+        """Take an epoch, or what is left of it; a signal saves a checkpoint after the present step."""
+        learner, batches, config, state = self.learner, self.batches, self.config, self.state
+        started = time.perf_counter()
+        for module in learner.modules().values():
+            module.train()
+            hold_frozen(module)
+        epoch, rng, shuffle = state.epoch + 1, state.rngs["views"], torch.Generator()
+        shuffle.set_state(state.rngs["shuffle"].get_state())  # that of the state stays at the epoch's start
+        for step, (x, y, part) in enumerate(batches.parts(shuffle)):
+            if step < state.step:
+                continue
+            for schedule in learner.schedules():
+                schedule.set((state.epoch * len(batches) + step) / (config.epochs * len(batches)))
+            rng.part = part
+            learner.world.seed_step((config.seed, epoch, step))
+            loss = learner.train_step(x, y, rng)
+            if not math.isfinite(loss):
+                raise _lost(f"the loss became {loss} at epoch {epoch}, step {step + 1} of {len(batches)}")
+            state.step, state.total = step + 1, state.total + loss * (len(x) if part is None else part.total)
+            self.progress.step(epoch, step + 1, loss)
+            if signals.agreed(learner.world):
+                self.save()
                 signals.deliver()
-    return scored
+        rng.part = None
+        self.align()
+        diagnostics = learner.end_epoch(batches, epoch, rng)
+        self.check_finite(diagnostics, epoch)
+        state.rngs["shuffle"].set_state(shuffle.get_state())
+        total, state.total, state.step = state.total, 0.0, 0
+        state.epoch, state.seconds = epoch, state.seconds + time.perf_counter() - started
+        widths = learner.transform.describe() if learner.transform is not None else {}
+        return {"epoch": epoch, "loss": total / batches.N, "widths": widths, **diagnostics, "seconds": state.seconds}
 
+    def save(self) -> None:
+        if self.folder is not None:
+            tensors, facts = take(self.learner, self.state)
+            save_checkpoint(self.folder.checkpoint, self.state.epoch, tensors, facts, self.state.step)
 
-def _epoch(
-    learner: Learner,
-    batches: Batches,
-    config: LearnConfig,
-    state: RunState,
-    progress: Progress,
-    signals: Held,
-    save: Callable[[], None],
-) -> dict[str, Any]:
-    """Take an epoch, or what is left of it; a signal saves a checkpoint after the present step."""
-    started = time.perf_counter()
-    for module in learner.modules().values():
-        module.train()
-        hold_frozen(module)
-    epoch, rng, shuffle = state.epoch + 1, state.rngs["views"], torch.Generator()
-    shuffle.set_state(state.rngs["shuffle"].get_state())  # that of the state stays at the epoch's start
-    for step, (x, y, part) in enumerate(batches.parts(shuffle)):
-        if step < state.step:
-            continue
-        for schedule in learner.schedules():
-            schedule.set((state.epoch * len(batches) + step) / (config.epochs * len(batches)))
-        rng.part = part
-        learner.world.seed_step((config.seed, epoch, step))
-        loss = learner.train_step(x, y, rng)
-        if not math.isfinite(loss):
-            raise _lost(f"the loss became {loss} at epoch {epoch}, step {step + 1} of {len(batches)}")
-        state.step, state.total = step + 1, state.total + loss * (len(x) if part is None else part.total)
-        progress.step(epoch, step + 1, loss)
-        if signals.agreed(learner.world):
-            save()
-            signals.deliver()
-    rng.part = None
-    _align(learner)
-    diagnostics = learner.end_epoch(batches, epoch, rng)
-    _check_finite(learner, diagnostics, epoch)
-    state.rngs["shuffle"].set_state(shuffle.get_state())
-    total, state.total, state.step = state.total, 0.0, 0
-    state.epoch, state.seconds = epoch, state.seconds + time.perf_counter() - started
-    widths = learner.transform.describe() if learner.transform is not None else {}
-    return {"epoch": epoch, "loss": total / batches.N, "widths": widths, **diagnostics, "seconds": state.seconds}
+    def align(self) -> None:
+        """Give every process the state of the first: machines of different kinds may round differently."""
+        modules = self.learner.modules().values()
+        self.learner.world.same_(t for module in modules for t in module.state_dict().values())
 
+    def check_finite(self, diagnostics: dict[str, float], epoch: int) -> None:
+        for name, value in diagnostics.items():
+            if not math.isfinite(value):
+                raise _lost(f"{name} became {value} at the end of epoch {epoch}")
+        for name, tensor in learned(self.learner).items():
+            if tensor.is_floating_point() and not tensor.isfinite().all():
+                raise _lost(f"{name.removeprefix('modules/')} became NaN or infinite in epoch {epoch}")
 
-def _align(learner: Learner) -> None:
-    """Give every process the state of the first: machines of different kinds may round differently."""
-    learner.world.same_(t for module in learner.modules().values() for t in module.state_dict().values())
+    def at_rest(self) -> bool:
+        transform, config, rows = self.learner.transform, self.config, self.state.rows
+        if transform is None:
+            return False
+        units = {spec.name: spec.unit for spec in transform.specs}
+        etas = [[units[name].from_person(value) for name, value in row["widths"].items()] for row in rows]
+        evidences = [row[LOG_EVIDENCE] / self.batches.N for row in rows if LOG_EVIDENCE in row]
+        return settled(etas, evidences, config.settle_window, config.settle_eta, config.settle_evidence)
 
+    def scores(self, most: int = 0) -> Scored:
+        """Score test inputs at equal distances, since many sets are sorted by class; 0 scores all."""
+        data, world = self.data, self.learner.world
+        step = max(1, -(-len(data.x_test) // most) if most else 1)
+        x, y = taken(data.x_test, slice(None, None, step)), data.y_test[::step]
+        if not len(x):
+            return {}, None
+        part = world.part(len(x))
+        own = x if part is None else taken(x, part.rows)
+        outputs = world.gather(outputs_of(self.learner.model, own), part)
+        if data.target_scale:
+            outputs, y = data.to_units(outputs), data.to_units(y)
+        return score_of(outputs, y, data.task), outputs
 
-def _check_finite(learner: Learner, diagnostics: dict[str, float], epoch: int) -> None:
-    for name, value in diagnostics.items():
-        if not math.isfinite(value):
-            raise _lost(f"{name} became {value} at the end of epoch {epoch}")
-    for name, tensor in learned(learner).items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise _lost(f"{name.removeprefix('modules/')} became NaN or infinite in epoch {epoch}")
+    def restore_best(self) -> int:
+        """Go back to the epoch with the best evidence, if the method has one; return which epoch is kept."""
+        epoch, best = self.state.epoch, self.state.best
+        if best is not None:
+            restore_learned(self.learner, best.tensors)
+            epoch, self.state.best = best.epoch, None
+        self.align()
+        return epoch
+
+    def conclude(self) -> Findings:
+        learner, started = self.learner, time.perf_counter()
+        if learner.ends_with:
+            self.progress.stage(learner.ends_with)
+            learner.tell = partial(self.progress.stage, learner.ends_with)
+        findings = learner.conclude(self.batches, self.state.rngs["views"])
+        self.state.seconds += time.perf_counter() - started
+        return findings
 
 
 def _lost(what: str) -> RunError:
@@ -225,76 +269,6 @@ def _lost(what: str) -> RunError:
         f"{what}, so the run was stopped; its last good checkpoint, if it has written one, is kept. "
         f"Lower the learning rate (rate) or look for extreme values in the data."
     )
-
-
-def _at_rest(learner: Learner, config: LearnConfig, state: RunState, N: int) -> bool:
-    if learner.transform is None:
-        return False
-    units = {spec.name: spec.unit for spec in learner.transform.specs}
-    etas = [[units[name].from_person(value) for name, value in row["widths"].items()] for row in state.rows]
-    evidences = [row[LOG_EVIDENCE] / N for row in state.rows if LOG_EVIDENCE in row]
-    return settled(etas, evidences, config.settle_window, config.settle_eta, config.settle_evidence)
-
-
-def _to_units(row: dict[str, Any], data: Dataset) -> None:
-    for name in (LOG_EVIDENCE, "log_likelihood"):
-        if name in row:
-            row[name] -= len(data.x_train) * data.log_scale
-
-
-def _scores(learner: Learner, data: Dataset, most: int = 0) -> Scored:
-    """Score test inputs at equal distances, since many sets are sorted by class; 0 scores all."""
-    step = max(1, -(-len(data.x_test) // most) if most else 1)
-    x, y = taken(data.x_test, slice(None, None, step)), data.y_test[::step]
-    if not len(x):
-        return {}, None
-    world = learner.world
-    part = world.part(len(x))
-    own = x if part is None else taken(x, part.rows)
-    outputs = world.gather(outputs_of(learner.model, own), part)
-    if data.target_scale:
-        outputs, y = data.to_units(outputs), data.to_units(y)
-    return score_of(outputs, y, data.task), outputs
-
-
-def _keep_best(learner: Learner, state: RunState) -> None:
-    evidence = state.rows[-1].get(LOG_EVIDENCE)
-    if evidence is not None and (state.best is None or evidence > state.best.log_evidence):
-        state.best = Best(state.epoch, evidence, learned(learner))
-
-
-def _restore_best(learner: Learner, state: RunState) -> int:
-    """Go back to the epoch with the best evidence, if the method has one; return which epoch is kept."""
-    epoch = state.epoch
-    if state.best is not None:
-        restore_learned(learner, state.best.tensors)
-        epoch, state.best = state.best.epoch, None
-    _align(learner)
-    return epoch
-
-
-def _conclude(learner: Learner, batches: Batches, state: RunState, progress: Progress) -> Findings:
-    started = time.perf_counter()
-    if learner.ends_with:
-        progress.stage(learner.ends_with)
-        learner.tell = partial(progress.stage, learner.ends_with)
-    findings = learner.conclude(batches, state.rngs["views"])
-    state.seconds += time.perf_counter() - started
-    return findings
-
-
-def _finish(
-    learner: Learner, data: Dataset, N: int, state: RunState, epoch: int, scored: Scored | None, progress: Progress
-) -> Fit:
-    findings = state.findings
-    assert findings is not None  # `fit` has concluded
-    if findings.log_evidence is not None:
-        findings = replace(findings, log_evidence=findings.log_evidence - N * data.log_scale)
-    if len(data.x_test):
-        progress.stage(TEST_SET)
-    scores, outputs = scored or _scores(learner, data)
-    learner.model.eval()
-    return Fit(findings, scores, state.rows, epoch, state.seconds, outputs)
 
 
 def drift(values: Sequence[float]) -> float:
