@@ -1,7 +1,6 @@
 """The page of an audit."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,14 +23,12 @@ COLUMNS = ("input", "view", "saliency of the input", "saliency of the view")
 """Columns of the worst inputs; both maps are in the frame of the input."""
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A measure over strength."""
-
-    title: str
-    name: str  # field of `Scores`
-    limit: float | None  # limit of the verdict
-    share: bool = False  # whether it is a share of inputs
+CURVES = {
+    "LI_relative": "Change of the logits (LI relative)",
+    "agreement": "Views that keep the prediction",
+    "SI": "Saliency similarity (SI)",
+    "DI": "Change of the prediction (DI, nats)",
+}  # measures that have a plot over strength
 
 
 def audited_page(found: Audited) -> dict[str, Any]:
@@ -62,27 +59,23 @@ def audited_page(found: Audited) -> dict[str, Any]:
 
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
     """Return the main figures: title, value, and what to compare it with."""
-    floor = audit.noise_floor
-
-    def tile(title: str, value: float | None, alone: float | None, write: Callable[..., str]) -> None:
+    figures: tuple[tuple[str, str, Callable[..., str]], ...] = (
+        ("Views that keep the prediction", "agreement", percent),
+        ("Saliency similarity (SI)", "SI", number),
+        ("Change of the logits", "LI_relative", percent),
+    )
+    tiles = []
+    for title, name, write in figures:
+        value, alone = _value(getattr(audit, name)), _value(getattr(audit.noise_floor, name))
         if value is not None:
-            than = "" if alone is None else f"interpolation alone: {write(alone)}"
-            tiles.append((title, write(value), than))
-
-    tiles: list[tuple[str, str, str]] = []
-    tile("Views that keep the prediction", _value(audit.agreement), _value(floor.agreement), percent)
-    tile("Saliency similarity (SI)", _value(audit.SI), _value(floor.SI), number)
-    tile("Change of the logits", audit.LI_relative, floor.LI_relative, percent)
+            tiles.append((title, write(value), "" if alone is None else f"interpolation alone: {write(alone)}"))
     if audit.accuracy is not None:
         tiles.append(("Accuracy", percent(audit.accuracy), f"on views: {percent(audit.accuracy_moved)}"))
     return tiles
 
 
-def _value(measure: Measure | None) -> float | None:
-    return None if measure is None else measure.value
-
-
-HEAD = ("LI", "relative", "DI", "SI", "agreement", "inputs")
+def _value(measure: Measure | float | None) -> float | None:
+    return measure.value if isinstance(measure, Measure) else measure
 
 
 def _table(rows: dict[str, Scores]) -> tuple[list[str], list[list[str]]]:
@@ -98,7 +91,7 @@ def _table(rows: dict[str, Scores]) -> tuple[list[str], list[list[str]]]:
         ]
         for name, s in rows.items()
     ]
-    return ["", *HEAD], body
+    return ["", "LI", "relative", "DI", "SI", "agreement", "inputs"], body
 
 
 def _with_error(measure: Measure | None) -> str:
@@ -110,45 +103,38 @@ def _with_error(measure: Measure | None) -> str:
 
 def _plots(audit: Audit) -> list[Plot]:
     floor = audit.noise_floor
-    curves = (
-        Curve("Change of the logits (LI relative)", "LI_relative", LIMITS.far + (floor.LI_relative or 0.0)),
-        Curve("Views that keep the prediction", "agreement", _times(LIMITS.keep, floor.agreement), share=True),
-        Curve("Saliency similarity (SI)", "SI", _times(LIMITS.SI, floor.SI)),
-        Curve("Change of the prediction (DI, nats)", "DI", None),
-    )
-    return [plot for plot in (_plot(audit, curve) for curve in curves) if plot is not None]
+    limits = {
+        "LI_relative": LIMITS.far + (floor.LI_relative or 0.0),
+        "agreement": None if floor.agreement is None else LIMITS.keep * floor.agreement.value,
+        "SI": None if floor.SI is None else LIMITS.SI * floor.SI.value,
+    }
+    plots = []
+    for name, title in CURVES.items():
+        own, alone = _line(audit, name, "the model", "scores", 0), _line(audit, name, "noise floor", "noise_floor", 6)
+        if own is not None:
+            unit, limit = audit.curve[0].unit, limits.get(name)
+            plots.append(
+                Plot(
+                    title,
+                    [own] if alone is None else [own, alone],
+                    x_label=f"strength ({UNITS.get(unit, unit).strip() or 'steps'})",
+                    levels=[] if limit is None else [("limit", limit)],
+                    y_from=0.0,
+                    y_to=1.0 if name in ("agreement", "SI") else None,
+                    text=percent if name == "agreement" else partial(number, digits=3),
+                )
+            )
+    return plots
 
 
-def _times(share: float, measure: Measure | None) -> float | None:
-    return None if measure is None else share * measure.value
-
-
-def _plot(audit: Audit, curve: Curve) -> Plot | None:
-    own = _line(audit, curve, "the model", "scores", 0)
-    if own is None:
-        return None
-    alone = _line(audit, curve, "noise floor", "noise_floor", 6)
-    lines = [own] if alone is None else [own, alone]
-    unit = UNITS.get(audit.curve[0].unit, audit.curve[0].unit).strip() or "steps"
-    return Plot(
-        curve.title,
-        lines,
-        x_label=f"strength ({unit})",
-        levels=[] if curve.limit is None else [("limit", curve.limit)],
-        y_from=0.0,
-        y_to=1.0 if curve.name in ("agreement", "SI") else None,
-        text=percent if curve.share else partial(number, digits=3),
-    )
-
-
-def _line(audit: Audit, curve: Curve, name: str, part: str, colour: int) -> Line | None:
-    values = [(p.strength, getattr(getattr(p, part), curve.name)) for p in audit.curve]
+def _line(audit: Audit, name: str, title: str, part: str, colour: int) -> Line | None:
+    values = [(p.strength, getattr(getattr(p, part), name)) for p in audit.curve]
     have = [(x, v) for x, v in values if v is not None]
     if not have:
         return None
     y = [v.value if isinstance(v, Measure) else v for _, v in have]
     spread = [2 * (v.stderr or 0.0) if isinstance(v, Measure) else 0.0 for _, v in have]
-    return Line(name, [x for x, _ in have], y, spread if any(spread) else (), colour, part == "noise_floor")
+    return Line(title, [x for x, _ in have], y, spread if any(spread) else (), colour, part == "noise_floor")
 
 
 def _drift(audit: Audit) -> Markup | None:

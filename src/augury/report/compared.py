@@ -137,15 +137,11 @@ def _adapted_figures(found: list[Adapted]) -> Figures:
     return {
         "data": lambda a: a.adaptation.data,
         "extractor": lambda a: a.adaptation.extractor,
-        **{name: partial(_entry, name=name) for name in groups},
+        **{name: lambda a, name=name: number(a.adaptation.descriptor.get(name)) for name in groups},
         "score": _score,
         "bound": lambda a: number(a.adaptation.bound.total),
         "time": lambda a: seconds(a.adaptation.seconds),
     }
-
-
-def _entry(found: Adapted, name: str) -> str:
-    return number(found.adaptation.descriptor.get(name))
 
 
 def _score(found: Adapted) -> str:
@@ -155,6 +151,9 @@ def _score(found: Adapted) -> str:
 
 
 def _pretrained_figures(found: list[Pretrained]) -> Figures:
+    def of_known(write: Callable[[Any], str]) -> Callable[[Any], str]:
+        return lambda one: write(one.extractor.pretraining) if one.extractor and one.extractor.pretraining else NOTHING
+
     known = [one.extractor.pretraining for one in found if one.extractor and one.extractor.pretraining]
     groups = dict.fromkeys(name for pretraining in known for name in pretraining.invariance)
     return {
@@ -164,14 +163,12 @@ def _pretrained_figures(found: list[Pretrained]) -> Figures:
         "images": lambda one: f"{one.config.get('data', {}).get('train', 0):,}",
         "epochs done": lambda one: f"{len(one.rows)} of {one.config.get('epochs')}",
         "loss": lambda one: number(one.rows[-1].get("loss"), 4) if one.rows else NOTHING,
-        **{f"cosine at 1: {name}": partial(_cosine, name=name) for name in groups},
-        "time": lambda one: seconds(one.extractor.pretraining.seconds) if one.extractor else NOTHING,
+        **{
+            f"cosine at 1: {name}": of_known(lambda k, name=name: number(k.invariance.get(name, {}).get("at_1")))
+            for name in groups
+        },
+        "time": of_known(lambda k: seconds(k.seconds)),
     }
-
-
-def _cosine(found: Pretrained, name: str) -> str:
-    known = found.extractor and found.extractor.pretraining
-    return number(known.invariance.get(name, {}).get("at_1")) if known else NOTHING
 
 
 def remarks(found: Sequence[Found]) -> list[str]:
@@ -196,18 +193,20 @@ def remarks(found: Sequence[Found]) -> list[str]:
     return said
 
 
+RECORDS = {
+    Run: ("learned", "invariance"),
+    Pretrained: ("extractor", "extractor"),
+    Audited: ("audit", "audit"),
+    Adapted: ("adaptation", "adaptation"),
+}  # what each is called, and where its record is
+
+
 def as_object(found: Sequence[Found]) -> dict[str, Any]:
-    pairs = zip(found, named(found), strict=True)
-    runs = [{"name": name, "path": str(one.path), **_object(one)} for one, name in pairs]
+    runs = []
+    for one, name in zip(found, named(found), strict=True):
+        kind, place = RECORDS[type(one)]
+        record = getattr(one, place)
+        written = {"kind": kind, "record": None if record is None else record.to_json()}
+        trained = {"settings": one.config, "epochs_done": len(one.rows)} if isinstance(one, Run | Pretrained) else {}
+        runs.append({"name": name, "path": str(one.path), **written, **trained})
     return {"runs": runs, "remarks": remarks(found)}
-
-
-def _object(one: Found) -> dict[str, Any]:
-    if isinstance(one, Audited):
-        return {"kind": "audit", "record": one.audit.to_json()}
-    if isinstance(one, Adapted):
-        return {"kind": "adaptation", "record": one.adaptation.to_json()}
-    assert isinstance(one, Run | Pretrained)
-    kind, found = ("learned", one.invariance) if isinstance(one, Run) else ("extractor", one.extractor)
-    record = None if found is None else found.to_json()
-    return {"kind": kind, "record": record, "settings": one.config, "epochs_done": len(one.rows)}

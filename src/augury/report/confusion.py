@@ -1,6 +1,6 @@
 """Errors of a model: its confusion matrix, or predictions against targets."""
 
-from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -10,37 +10,19 @@ from augury.report.numbers import percent, span
 SIDE, EDGE = 260, 24
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One count of a confusion matrix."""
-
-    count: int
-    share: float  # of the inputs of its class
-    right: bool  # whether it is on the diagonal
-    title: str  # description in words
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """The confusion matrix of a model, as text."""
-
-    name: str  # name of the model
-    names: list[str]  # names of the classes
-    rows: list[tuple[str, list[Cell], str]]  # each class with its counts and its accuracy
-
-
-def confusion(name: str, left: Exhibits | None) -> Confusion | None:
+def confusion(name: str, left: Exhibits | None) -> dict[str, Any] | None:
+    """Return the confusion matrix of a model: its name, the classes, and for each class its counts and its accuracy."""
     if left is None or not left.confusion:
         return None
     rows = []
     for t, counts in enumerate(left.confusion):
-        total = sum(counts)
+        total, own = sum(counts), left.class_names[t]
         cells = [
-            Cell(n, n / max(total, 1), t == p, f"{left.class_names[t]} predicted as {left.class_names[p]}")
-            for p, n in enumerate(counts)
+            {"count": n, "share": n / max(total, 1), "right": t == p, "title": f"{own} predicted as {other}"}
+            for p, (n, other) in enumerate(zip(counts, left.class_names, strict=True))
         ]
-        rows.append((left.class_names[t], cells, percent(counts[t] / total, 0) if total else "–"))
-    return Confusion(name, list(left.class_names), rows)
+        rows.append((own, cells, percent(counts[t] / total, 0) if total else "–"))
+    return {"name": name, "names": list(left.class_names), "rows": rows}
 
 
 def mistakes(left: Exhibits | None, most: int = 5) -> list[str]:

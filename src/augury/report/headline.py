@@ -1,11 +1,12 @@
 """The result first: what was learned, in a sentence, in numbers, and beside the baseline."""
 
-from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from markupsafe import Markup
 
 from augury.records.results import Invariance, Width
-from augury.report.numbers import Number, amount, either_way, interval, listed, number, percent, seconds
+from augury.report.numbers import amount, either_way, interval, listed, number, percent, seconds
 from augury.report.plots import width_bar
 from augury.training.run_folder import Run
 
@@ -13,41 +14,18 @@ TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "giv
 """Style of each verdict."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One width, as text."""
-
-    name: str
-    value: str
-    interval: str  # the 95 % interval; "" if there is none
-    planted: str  # the planted truth; "" if there is none
-    verdict: str
-    tone: str  # style of the verdict
-    bar: Markup
-
-
-@dataclass(frozen=True)
-class Score:
-    """A figure with and without the invariance."""
-
-    title: str
-    with_it: str  # of the run
-    without: str  # of the baseline; "" if there is none
-    difference: str
-    better: bool  # whether the run is better than its baseline
-
-
-def width_rows(widths: dict[str, Width]) -> list[Row]:
+def width_rows(widths: dict[str, Width]) -> list[dict[str, str]]:
+    """Return every width as text; "" for an interval or a planted truth that it has not."""
     return [
-        Row(
-            name=name,
-            value=either_way(w.value, w.unit),
-            interval=interval(w.low, w.high, w.unit) if w.low is not None else "",
-            planted="" if w.planted is None else either_way(w.planted, w.unit),
-            verdict=w.verdict,
-            tone=TONES.get(w.verdict, "open"),
-            bar=width_bar(w),
-        )
+        {
+            "name": name,
+            "value": either_way(w.value, w.unit),
+            "interval": interval(w.low, w.high, w.unit) if w.low is not None else "",
+            "planted": "" if w.planted is None else either_way(w.planted, w.unit),
+            "verdict": w.verdict,
+            "tone": TONES.get(w.verdict, "open"),
+            "bar": width_bar(w),
+        }
         for name, w in widths.items()
     ]
 
@@ -93,8 +71,8 @@ def asides(found: Invariance) -> list[str]:
     return [*said, *found.notes]
 
 
-def scores(run: Run) -> list[Score]:
-    """Return the figures of a run beside those of its baseline."""
+def scores(run: Run) -> list[dict[str, Any]]:
+    """Return the figures of a run beside those of its baseline, and whether it is better."""
     found = run.invariance
     assert found is not None
     plain = None if run.baseline is None else run.baseline.invariance
@@ -103,16 +81,18 @@ def scores(run: Run) -> list[Score]:
         ("Test error (RMSE)", found.test_error, getattr(plain, "test_error", None), "less"),
         ("Log evidence (nats)", found.log_evidence, found.log_evidence_without, "number"),
     )
-    out = [_score(title, own, base, kind) for title, own, base, kind in compared if own is not None]
-    times = "" if plain is None else seconds(plain.seconds)
-    out.append(Score("Training time", seconds(found.seconds), times, "", False))
-    return out
+    out = []
+    for title, value, other, kind in compared:
+        write = percent if kind == "percent" else partial(number, digits=4)
+        if value is not None and other is not None:
+            d = value - other
+            text = f"{100 * d:.1f} points".replace("-", "−") if kind == "percent" else number(d, 4)
+            better = d < 0 if kind == "less" else d > 0
+            out.append(_score(title, write(value), write(other), text if d < 0 else f"+{text}", better))
+        elif value is not None:
+            out.append(_score(title, write(value)))
+    return [*out, _score("Training time", seconds(found.seconds), "" if plain is None else seconds(plain.seconds))]
 
 
-def _score(title: str, value: Number, other: Number | None, kind: str) -> Score:
-    write = percent if kind == "percent" else (lambda v: number(v, 4))
-    if other is None:
-        return Score(title, write(value), "", "", False)
-    d = value - other
-    text = f"{100 * d:.1f} points".replace("-", "−") if kind == "percent" else number(d, 4)
-    return Score(title, write(value), write(other), text if d < 0 else f"+{text}", d < 0 if kind == "less" else d > 0)
+def _score(title: str, with_it: str, without: str = "", difference: str = "", better: bool = False) -> dict[str, Any]:
+    return {"title": title, "with_it": with_it, "without": without, "difference": difference, "better": better}

@@ -20,6 +20,8 @@ def learned_page(run: Run) -> dict[str, Any]:
     curves, head = curve_plots(series(run), kept_epoch(run)), table(run)
     changed, unchanged = settings(run.config)
     left = run.exhibits
+    matrices = [confusion(str(run.config.get("method")), left)]
+    matrices += [] if run.baseline is None else [confusion("plain", run.baseline.exhibits)]
     return {
         "title": run.name,
         "facts_line": facts_line(run),
@@ -42,7 +44,7 @@ def learned_page(run: Run) -> dict[str, Any]:
         "part": left.part if left else None,
         "tested": left.tested if left else 0,
         "no_orbit": _no_orbit(run),
-        "confusions": _confusions(run),
+        "confusions": [matrix for matrix in matrices if matrices[0] and matrix],
         "mistakes": mistakes(left),
         "scatter": scatter(left),
         "changed": changed,
@@ -71,14 +73,6 @@ def _no_orbit(run: Run) -> str | None:
     if not left.routes:
         return "This method has no distribution over transformations, so there is no orbit to show."
     return None
-
-
-def _confusions(run: Run) -> list[Any]:
-    own = confusion(str(run.config.get("method")), run.exhibits)
-    if own is None:
-        return []
-    plain = None if run.baseline is None else confusion("plain", run.baseline.exhibits)
-    return [own] if plain is None else [own, plain]
 
 
 def changed_settings(config: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from augury.core.errors import RunError
-from augury.records.exhibits import BOX, VIEWS, Answers, Exhibits, Gallery, Route
+from augury.records.exhibits import BOX, VIEWS, Example, Exhibits, Gallery, Route
 from augury.report.numbers import Number, amount, either_way, number
 from augury.training.run_folder import Run
 
@@ -95,17 +95,20 @@ def orbit_data(run: Run, sheets: Sheets) -> dict[str, Any] | None:
     if run.beside is not None:
         models.append((run.beside.model, run.beside))
     return {
-        "examples": [{"label": example.label or _target(example.target)} for example in left.examples],
+        "examples": [{"label": _called(example)} for example in left.examples],
         "classes": list(left.class_names),
         "task": left.task,
         "routes": shown,
         "origin": origin(run),
-        "models": [_model(name, answers) for name, answers in models],
+        "models": [
+            {"name": name} | {field: getattr(answers, field) for field in ("classes", "chances", "truth", "values")}
+            for name, answers in models
+        ],
     }
 
 
-def _target(values: Any) -> str:
-    return ", ".join(number(v) for v in values)
+def _called(example: Example) -> str:
+    return example.label or ", ".join(number(v) for v in example.target)
 
 
 def origin(run: Run) -> str:
@@ -123,7 +126,7 @@ def _route(k: int, route: Route, sheets: Sheets, how: str) -> dict[str, Any] | N
     values: dict[str, Any] = {
         "index": k,
         "name": route.name,
-        "at": [_place(at, route) for at in route.at],
+        "at": [f"step {at:.0f}" if route.learned is None else amount(at, route.unit) for at in route.at],
         "inside": [_inside(at, route) for at in route.at],
         "zone": _zone(route),
         "learned": _learned(route, how),
@@ -138,10 +141,6 @@ def _route(k: int, route: Route, sheets: Sheets, how: str) -> dict[str, Any] | N
         values["paths"] = [[path(gallery, r, c) for c in range(gallery.columns)] for r in range(gallery.rows)]
         values["behind"] = str(backdrop(gallery))
     return values
-
-
-def _place(at: Number, route: Route) -> str:
-    return f"step {at:.0f}" if route.learned is None else amount(at, route.unit)
 
 
 def _inside(at: Number, route: Route) -> bool:
@@ -171,11 +170,6 @@ def _learned(route: Route, how: str) -> str:
     return f"{how}: {either_way(route.learned, route.unit)}"
 
 
-def _model(name: str, answers: Answers) -> dict[str, Any]:
-    fields = ("classes", "chances", "truth", "values")
-    return {"name": name} | {field: getattr(answers, field) for field in fields}
-
-
 def drawn_examples(left: Exhibits | None, sheets: Sheets) -> list[tuple[str, Markup, list[Markup]]]:
     """Return every example with its name, itself, and draws from the learned distribution."""
     if left is None or left.draws is None:
@@ -185,7 +179,7 @@ def drawn_examples(left: Exhibits | None, sheets: Sheets) -> list[tuple[str, Mar
         return []
     out = []
     for r, example in enumerate(left.examples):
-        name = example.label or _target(example.target)
+        name = _called(example)
         input_ = frame(left.draws, sheet, r, 0, f"{name}: as it is in the data")
         out.append((name, input_, [frame(left.draws, sheet, r, c) for c in range(1, left.draws.columns)]))
     return out

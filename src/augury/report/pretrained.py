@@ -40,9 +40,8 @@ def pretrained_page(run: Pretrained) -> dict[str, Any]:
         "curves": [(plot.title, draw(plot), legend(plot.lines)) for plot in plots],
         "command": run.command.get("command"),
         "facts": [
-            (k, v if isinstance(v, str) else json.dumps(v)) for k, v in settings.items() if k not in HIDDEN and v != ""
+            (k, v if isinstance(v, str) else json.dumps(v))
+            for k, v in settings.items()
+            if k not in ("command", "data") and v != ""
         ],
     }
-
-
-HIDDEN = ("command", "data")  # not in the table: it is shown elsewhere
