@@ -9,44 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from augury.core.errors import InputError, RunError, first_line
 from augury.core.files import write_text, written_whole
-from augury.core.rng import generator
 from augury.export.card import card, exportable
-from augury.export.frozen import frozen
-from augury.models.orbit import OrbitAverage
 from augury.records.saved import CUSTOM
 from augury.training.run_folder import MODEL
 from augury.training.saved_model import load_model
 from augury.transforms.base import Transform
 
 
-class FrozenOrbit(nn.Module):
-    """The orbit average in evaluation mode, its noise a constant."""
-
-    def __init__(self, model: OrbitAverage) -> None:
-        super().__init__()
-        self.net, self.S = model.net, model.samples_eval
-        eps = model.transform.noise(1, model.samples_eval, generator(model.seed))[0]
-        self.views = frozen(model.transform, eps)
-
-    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B D"]:
-        """Return the mean of the network's outputs over the orbit."""
-        copies = x.unsqueeze(1).expand(-1, self.S, *x.shape[1:])
-        return self.net(self.views(copies).flatten(0, 1)).unflatten(0, (-1, self.S)).mean(1)
-
-
 def program_of(model: nn.Module, input_shape: Sequence[int]) -> torch.export.ExportedProgram:
     """Trace a trained model into a program."""
-    module = FrozenOrbit(model) if isinstance(model, OrbitAverage) else model
     batch = torch.export.Dim("batch", min=1)
     example = torch.zeros(2, *input_shape)
     try:
         with torch.no_grad():
-            return torch.export.export(module.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False)
+            return torch.export.export(model.cpu().eval(), (example,), dynamic_shapes=({0: batch},), strict=False)
     except Exception as error:  # torch.export raises many exceptions for a user's module
         raise RunError(
             f"torch.export cannot follow this model ({first_line(error)}). Its weights are exported all the same; a "

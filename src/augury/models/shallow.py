@@ -219,7 +219,7 @@ class ShallowOrbit(OrbitAverage):
         self, x: Float[Tensor, "B ..."], eps: Float[Tensor, "_ S K"], side: str | None = None
     ) -> Float[Tensor, "B F"]:
         net, S = self.net, eps.shape[1]
-        if (side or self.cheaper_side(len(x))) == "weight":
+        if (side or self.cheaper_side(x.shape[0])) == "weight":
             if len(eps) != 1:
                 raise InputError(
                     f"all inputs share the transformed filters, so the noise must be [1, S, K]; got {list(eps.shape)}."
@@ -227,8 +227,8 @@ class ShallowOrbit(OrbitAverage):
             filters, bias = moved_filters(net, self.transform, eps[0])
             a = F.linear(x.flatten(1), filters.flatten(0, 1), bias.flatten())
             return net.activate(a.unflatten(1, (S, -1))).mean(1)
-        views = self.transform.act(x, eps.expand(len(x), -1, -1))
-        return net.features(views.flatten(0, 1)).unflatten(0, (len(x), S)).mean(1)
+        views = self.transform.act(x, eps.expand(x.shape[0], -1, -1))
+        return net.features(views.flatten(0, 1)).unflatten(0, (-1, S)).mean(1)
 
     def average(
         self, x: Float[Tensor, "B ..."], rng: torch.Generator, samples: int | None = None

@@ -91,7 +91,7 @@ class FiniteGroup(Transform):
     def _moved(self, x: Tensor, eps: Tensor) -> Tensor:
         if self.order == 2:
             return self.element(x, 1)[:, None]
-        image = torch.arange(len(x), device=x.device)[:, None]
+        image = torch.arange(x.shape[0], device=x.device)[:, None]
         return self.orbit(x)[image, self.which(eps)]
 
     def which(self, eps: Float[Tensor, "B S K"]) -> Int[Tensor, "B S"]:
