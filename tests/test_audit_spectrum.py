@@ -4,11 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from augury.auditing.spectrum import SpectrumTrace, jacobian_sigmas, largest_singular_values, weight_sigmas
+from augury.auditing.spectrum import jacobian_sigmas, largest_singular_values, weight_sigmas
 from augury.core.rng import generator
 from augury.models.orbit import OrbitAverage
 from augury.models.small import MLP
 from augury.transforms.affine2d import Affine2d
+from papers.genuine.trace import SpectrumTrace
 from reference import audit as naive
 
 

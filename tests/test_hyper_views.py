@@ -7,7 +7,7 @@ import torch
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.methods.hyper.groups import GROUPS, OPERATIONS, operation, parse_groups, saved_groups
+from augury.methods.hyper.groups import GROUPS, OPERATIONS, operation, parse_groups
 from augury.methods.hyper.views import Views
 from augury.transforms.vocabulary import WORDS, build
 from refusal import refused
@@ -57,25 +57,6 @@ def test_an_affine_group_is_drawn_as_learning_draws_it():
     transform.set_widths({step.name: step.amount for step in group.steps})
     eps = torch.rand(4, 6, generator=generator(0)) * 2 - 1
     assert torch.allclose(views_of("affine", x), transform.act(x, eps[:, None])[:, 0], atol=1e-5)
-
-
-def test_groups_saved_by_version_0_1_are_translated():
-    old = {
-        "rotation": "rotation:90",
-        "ventral": "crop:0.2+flip:1",
-        "dorsal": "jitter:1.5+grey:1+blur:1.5",
-        "rest": "translation:0.25+scale:2+shear:0.3+turns:4+flip_y:1",
-        "color": "channels:1",
-    }
-    now = saved_groups(old, (3, 20, 20))
-    assert [str(group) for group in now] == [
-        "rotation:90deg",
-        "crop:20%+flip_x:50%",
-        "jitter:1.5x@80%+greyscale:100%@20%+blur:1.5px@50%",
-        "translate_x:5px+translate_y:5px+scale_joint:2x+shear:0.3+C4:75%+flip_y:50%",
-        "channels",
-    ]
-    assert saved_groups({group.name: str(group) for group in now}, (3, 20, 20)) == now
 
 
 def test_the_views_of_paper_c_are_those_of_version_0_1():

@@ -102,12 +102,12 @@ def value(measure: Any) -> float | None:
 
 def run(cell: Cell, device: str = "cpu") -> Result:
     from augury.auditing.audit import audit
-    from augury.auditing.spectrum import SpectrumTrace
     from augury.methods.learn import learn
     from augury.models.networks import build as build_network
     from augury.models.weight_tied import tie
     from augury.training.batches import streams
     from augury.transforms.vocabulary import build
+    from papers.genuine.trace import SpectrumTrace
 
     data = data_of(cell)
     group: Any = build([group_of(cell)], data.kind, data.input_shape)

@@ -62,11 +62,11 @@ def _measured(cell: Cell, extractor: Any, card: Any) -> dict[str, Any]:
     import torch
 
     from augury.core.rng import generator
-    from augury.methods.hyper.groups import saved_groups
+    from augury.methods.hyper.groups import parse_groups
     from augury.methods.hyper.measured import measure
 
     x, i = held_out(cell), torch.linspace(0, 1, cell.settings["points"])
-    groups = saved_groups(card.transformations, x.shape[1:])
+    groups = parse_groups(card.transformations, x.shape[1:])
     found = measure(extractor, x, groups, torch.stack([i, 1 - i], 1), generator(cell.seed))
     columns = {"i": i, **dict(zip(found.groups, found.cosine.T, strict=True)), "random pairs": found.random}
     return {name: [round(v, 6) for v in column.tolist()] for name, column in columns.items()}

@@ -6,17 +6,14 @@ J^T u is a backward pass. J v is a derivative of that backward pass: u -> J^T u 
 J. Both graphs are built once and used for every iteration; all inputs of a batch iterate together.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.auditing.measures import Logits
-from augury.core.evaluation import in_evaluation
 from augury.core.rng import generator
-from augury.training.progress import Progress
 
 Linear = Callable[[Tensor], Tensor]  # a linear map of every row of a batch
 
@@ -74,30 +71,3 @@ def weight_sigmas(module: nn.Module) -> dict[str, float]:
         return float(largest_singular_values(lambda v: v @ W.T, lambda u: u @ W, start))
 
     return {name: sigma(p.detach().flatten(1)) for name, p in module.named_parameters() if p.ndim > 1}
-
-
-class SpectrumTrace(Progress):
-    """A callback that records the largest singular values after every epoch: `learn(..., callbacks=[trace])`."""
-
-    def __init__(self, model: nn.Module, x: Float[Tensor, "B ..."]) -> None:
-        self.model, self.x = model, x
-        self.rows: list[dict[str, Any]] = []
-
-    def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        self.record(done)
-
-    def epoch(self, row: Mapping[str, Any]) -> None:
-        self.record(int(row["epoch"]))
-
-    def record(self, epoch: int) -> None:
-        """Add a row; relative means over the root mean squared distance of the logits from their mean."""
-        with in_evaluation(self.model):
-            sigma = float(jacobian_sigmas(self.model, self.x, iterations=100, tolerance=1e-3).mean())
-            with torch.no_grad():
-                distance = float(self.model(self.x).var(0).sum().sqrt())
-        self.rows.append({
-            "epoch": epoch,
-            "sigma_max_jacobian": sigma,
-            "sigma_max_relative": sigma / distance if distance else None,
-            "sigma_max_weights": weight_sigmas(self.model),
-        })

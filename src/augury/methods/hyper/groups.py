@@ -170,28 +170,3 @@ def _number(text: str, what: str, least: float, most: float) -> float:
     if not least < value <= most * (1 + 1e-6):
         raise InputError(f"{what} must be above {least:g} and at most {most:g}; got {value:g}.")
     return value
-
-
-def saved_groups(texts: Mapping[str, str], shape: Sequence[int]) -> tuple[Group, ...]:
-    """Return the groups of a saved extractor; those of version 0.1, whose amounts have no units, are translated."""
-
-    def translated(step: str) -> str:
-        name, _, amount = step.partition(":")
-        if not re.fullmatch(r"[\d.e+-]+", amount):
-            return step
-        value = float(amount)
-        now = {
-            "translation": f"translation:{value * min(shape[-2:]):g}px",
-            "scale": f"scale_joint:{amount}",
-            "flip": "flip_x",
-            "flip_y": "flip_y",
-            "turns": "C4",
-            "crop": f"crop:{100 * value:g}",
-            "jitter": f"jitter:{amount}@80",
-            "grey": f"greyscale:{100 * value:g}@20",
-            "blur": f"blur:{amount}@50",
-            "channels": "channels",
-        }
-        return now.get(name, step)
-
-    return parse_groups({name: "+".join(map(translated, text.split("+"))) for name, text in texts.items()}, shape)
