@@ -25,7 +25,7 @@ from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.evidence.head_softmax import SoftmaxFit, basis, fit_softmax, normalised, variational
-from augury.methods.hyper.adapt import calibrated, load_extractor
+from augury.methods.hyper.adapt import load_extractor
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "head_evidence.json"
 DESCRIPTORS = ([1.0, 1.0], [0.0, 1.0])
@@ -100,7 +100,7 @@ def run(given: argparse.Namespace) -> list[dict[str, object]]:
     extractor, data = load_extractor(given.extractor), task(given)
     rows = []
     for descriptor in DESCRIPTORS:
-        with calibrated(extractor, data.x_train), torch.no_grad():
+        with extractor.calibrated(data.x_train), torch.no_grad():
             Z = normalised(extractor(data.x_train, torch.tensor(descriptor))).Z
         fit = fit_softmax(basis(Z), data.y_train, data.n_outputs, tolerance=1e-3)
         rows.append({

@@ -48,7 +48,7 @@ def test_fetch(tmp_path, monkeypatch):
     for name, content in files.items():
         (tmp_path / "site" / name).write_bytes(content)
     route = Official("http://127.0.0.1:9", {name: sha256(content) for name, content in files.items()})
-    monkeypatch.setitem(RECIPES, "mnist", Recipe("mnist.npz", ((route, parse_idx_parts),), content_sha256(arrays)))
+    monkeypatch.setitem(RECIPES, "mnist", Recipe(((route, parse_idx_parts),), content_sha256(arrays)))
     with served(tmp_path / "site") as address:
         result = run("fetch", "mnist", "--url", address, "--json")
     assert json.loads(result.stdout) == {

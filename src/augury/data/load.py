@@ -76,7 +76,10 @@ def load(
     Dataset
         The record.
     """
-    _check_variant(variant)
+    if variant is not None and "+" in variant:
+        variant_names(variant)
+    elif variant is not None:
+        choose("variant", variant, [*VARIANTS, COLOURED])
     coloured = choose("task", task or "digit", DESCRIPTORS) if variant == COLOURED else ""
     task = None if coloured else task
     options = Options(task, test_fraction, seed, kind, checked_size(size), side, skip_bad, progress)
@@ -89,13 +92,6 @@ def load(
     if coloured:
         return coloured_rotated(data, coloured, seed)
     return data if variant is None else plant(data, variant, seed)
-
-
-def _check_variant(variant: str | None) -> None:
-    if variant is not None and "+" in variant:
-        variant_names(variant)
-    elif variant is not None:
-        choose("variant", variant, [*VARIANTS, COLOURED])
 
 
 def checked_size(size: Any) -> tuple[int, int] | None:

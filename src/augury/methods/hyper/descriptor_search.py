@@ -124,11 +124,6 @@ def starts(K: int, like: Tensor) -> Float[Tensor, "M K"]:
     return torch.cat([corners, middle]).to(like)
 
 
-def choose_descriptor(objective: Objective, K: int, like: Tensor) -> Point:
-    """Return the best descriptor of the starts and the ascents from them."""
-    return objective.best(finalists(objective, K, like))
-
-
 def finalists(objective: Objective, K: int, like: Tensor) -> list[Point]:
     """Return the ends of the ascents and, by evidence, the best starts."""
     config = objective.config

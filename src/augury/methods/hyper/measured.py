@@ -57,17 +57,13 @@ def measure(
     partner = torch.empty_like(order)
     partner[order] = order.roll(1)
     cosine, random = [], []
-    before = extractor.reference
-    extractor.calibrate(x)
-    try:
+    with extractor.calibrated(x):
         for i in descriptors:
             net = extractor.materialise(i)
             f = net(x)
             random.append(F.cosine_similarity(f, f[partner], dim=1).mean())
             again = f.repeat(samples, 1)
             cosine.append(torch.stack([F.cosine_similarity(again, net(v), dim=1).mean() for v in views]))
-    finally:
-        extractor.calibrate(before)
     return Measured(tuple(g.name for g in groups), descriptors, torch.stack(cosine), torch.stack(random))
 
 
