@@ -138,11 +138,12 @@ def test_the_record_of_an_extractor_and_of_the_shared_baseline():
 
 def test_tasks_may_have_images_of_their_own():
     a, b = digits(10, seed=0), digits(7, seed=1)
-    pile = gather({"a": a, "again": a, "b": b})
-    assert pile.x.shape[0] == 17 and pile.outputs == (3, 3, 3)
-    assert torch.equal(pile.y[:10, 0], a.y_train.float()) and torch.equal(pile.y[:10, 1], a.y_train.float())
-    assert (pile.y[10:, :2] == UNKNOWN).all() and (pile.y[:10, 2] == UNKNOWN).all()
-    assert torch.equal(pile.y[10:, 2], b.y_train.float()) and torch.equal(pile.x[10:], b.x_train)
+    pile, outputs = gather({"a": a, "again": a, "b": b})
+    x, y = pile.x_train, pile.y_train
+    assert len(x) == 17 and outputs == (3, 3, 3)
+    assert torch.equal(y[:10, 0], a.y_train.float()) and torch.equal(y[:10, 1], a.y_train.float())
+    assert (y[10:, :2] == UNKNOWN).all() and (y[:10, 2] == UNKNOWN).all()
+    assert torch.equal(y[10:, 2], b.y_train.float()) and torch.equal(x[10:], b.x_train)
     made = amortize({"a": a, "b": b}, "rotation,flip", "multitask", descriptors={"a": [1, 0], "b": [0, 1]}, **QUICK)
     assert math.isfinite(made.saved.pretraining.loss)
 

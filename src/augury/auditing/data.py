@@ -16,7 +16,8 @@ from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.named import NAMED
 from augury.data.rows import Rows
-from augury.data.unlabelled import Unlabelled, load_inputs
+from augury.data.targets import Part
+from augury.data.unlabelled import load_inputs
 
 PARTS = ("test", "train")
 
@@ -46,7 +47,7 @@ def read_inputs(data: Any, part: str = "test", kind: str | None = None, size: tu
     choose("part", part, PARTS)
     files = isinstance(data, str | Path) and data not in NAMED and Path(data).is_dir()
     options = {"size": size} if files and size is not None else {}
-    found = data if isinstance(data, Dataset | Unlabelled) else load_inputs(data, kind=kind, **options)
+    found = data if isinstance(data, Dataset | Part) else load_inputs(data, kind=kind, **options)
     if isinstance(found, Dataset):
         test = part == "test" and len(found.x_test)
         x, y = (found.x_test, found.y_test) if test else (found.x_train, found.y_train)

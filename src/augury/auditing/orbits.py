@@ -20,7 +20,6 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.rng import rows
-from augury.core.units import WidthSpec
 from augury.transforms.base import Transform
 from augury.transforms.compose import Compose
 from augury.transforms.finite_groups import CyclicRotation, FiniteGroup, Translations
@@ -79,7 +78,8 @@ def orbit_of(transform: Transform, shape: Sequence[int], levels: int = 8) -> Orb
     finite = {n for m in transform.modules() if isinstance(m, FiniteGroup) for n in m.names}
     if not transform.eta.any():  # no widths were set
         sampled = [spec for spec in transform.specs if spec.name not in finite]
-        transform.set_widths({spec.name: spec.unit.to_person(_default_eta(spec)) for spec in sampled})
+        etas = [math.pi if s.upper == math.pi else 1.0 if s.name in ("grey", "blur") else 0.25 for s in sampled]
+        transform.set_widths({s.name: s.unit.to_person(eta) for s, eta in zip(sampled, etas, strict=True)})
     if finite == set(transform.names):
         return Orbit(transform, (100.0,) * (2 * levels), "%")
     steps = [step / levels for step in range(1, levels + 1) for _ in "+-"]
@@ -104,12 +104,6 @@ def _shift(group: Translations, j: int, shape: Sequence[int]) -> float:
     steps = {"xy": divmod(j, group.n), "y": (j, 0), "x": (0, j)}[group.axes]
     sides = [min(step, group.n - step) * (side // group.n) for step, side in zip(steps, shape[-2:], strict=True)]
     return round(math.hypot(*sides), 4)
-
-
-def _default_eta(spec: WidthSpec) -> float:
-    if spec.upper == math.pi:
-        return math.pi
-    return 1.0 if spec.name in ("grey", "blur") else 0.25
 
 
 class ViewTransforms(ABC):

@@ -10,14 +10,9 @@ from dataclasses import dataclass, replace
 
 from augury.config.audit import LIMITS, Limits
 from augury.core.errors import InputError, choose
-from augury.records.results import Audit, Measure, Scores
+from augury.records.results import AUDIT_VERDICTS, Audit, Measure, Scores
 
-GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = (
-    "genuine",
-    "only on the training distribution",
-    "sensitive",
-    "trivially invariant",
-)
+GENUINE, ONLY_TRAINED, SENSITIVE, TRIVIAL = AUDIT_VERDICTS
 
 
 @dataclass(frozen=True)
@@ -37,21 +32,19 @@ def holds(scores: Scores, floor: Scores, limits: Limits = LIMITS) -> bool:
     return near and scores.agreement.value >= limits.keep * floor.agreement.value
 
 
-def _saliency_holds(scores: Scores, floor: Scores, limits: Limits) -> bool:
-    if scores.SI is None or floor.SI is None:
-        return holds(scores, floor, replace(limits, far=limits.near))
-    return scores.SI.value + 2 * (scores.SI.stderr or 0.0) >= limits.SI * floor.SI.value
-
-
 def decide(
     group: str, scores: Scores, floor: Scores, drift: Mapping[str, Scores], constant: bool, limits: Limits = LIMITS
 ) -> Verdict:
     if constant:
         return Verdict(TRIVIAL, "The model gives the same output for every input.", ADVICE[TRIVIAL])
     broken = [name for name, other in drift.items() if not holds(other, floor, limits)]
+    if scores.SI is None or floor.SI is None:
+        alike = holds(scores, floor, replace(limits, far=limits.near))
+    else:
+        alike = scores.SI.value + 2 * (scores.SI.stderr or 0.0) >= limits.SI * floor.SI.value
     if not holds(scores, floor, limits):
         verdict = SENSITIVE
-    elif broken or not _saliency_holds(scores, floor, limits):
+    elif broken or not alike:
         verdict = ONLY_TRAINED
     else:
         verdict = GENUINE

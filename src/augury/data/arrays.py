@@ -35,8 +35,8 @@ LABEL_COLUMNS = ("label", "labels", "y", "target", "targets", "class", "fine_lab
 """Names of a column (or a field of an example) that holds the labels, in any case, as they are tried."""
 
 
-def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[Part, str]:
-    """Return one part of a data set made of arrays, and the kind of its inputs."""
+def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> Part:
+    """Return one part of a data set made of arrays."""
     array, labels = as_array(x), as_array(y)
     if not (array.ndim and labels.ndim):
         raise InputError(f"inputs and labels must be arrays of examples; got {x!r:.30} and {y!r:.30}.")
@@ -54,7 +54,7 @@ def part_of(x: Any, y: Any, options: Options, kind: str | None = None) -> tuple[
         else:
             inputs = resized(inputs, options.size)
         layout = "; ".join(filter(None, (layout, "resized")))
-    return Part(inputs, labels, layout=layout, scaling=scaling(array, kind)), kind
+    return Part(inputs, labels, layout=layout, scaling=scaling(array, kind), kind=kind)
 
 
 def read_arrays(
@@ -66,9 +66,9 @@ def read_arrays(
     source: str = "arrays",
     remark: str = "",
 ) -> Dataset:
-    train, kind = part_of(*pair, options)
-    held_out = None if test is None else part_of(*test, options, kind)[0]
-    return assemble(train, held_out, options, kind=kind, source=source, class_names=class_names, remark=remark)
+    train = part_of(*pair, options)
+    held_out = None if test is None else part_of(*test, options, train.kind)
+    return assemble(train, held_out, options, source=source, class_names=class_names, remark=remark)
 
 
 def read_table(

@@ -61,8 +61,7 @@ def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dat
     part, form, left = _read(train, options, find_images)
     part_test = None if test is None else _typed(_read(test, options, find_images, form)[0], test)
     note = f"{left} image{'s' * (left > 1)} not in labels.csv" if left > 0 else note
-    source = f"folder {folder}"
-    return assemble(_typed(part, train), part_test, options, kind="image", source=source, remark=note)
+    return assemble(_typed(part, train), part_test, options, source=f"folder {folder}", remark=note)
 
 
 def read_unlabelled(folder: Path, options: Options) -> Part:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from augury.core.errors import InputError, choose
 from augury.core.files import Progress, silent
-from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths
+from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths, inputs_in_words
 from augury.data.rows import Rows, taken
 from augury.data.split import split
 
@@ -18,16 +18,21 @@ MANY_CLASSES = 20
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a reader found in one place: a training set, a test set, or the two together."""
+    """What a reader found in one place: a training set, a test set, the two together, or inputs without labels."""
 
-    x: Tensor | Rows
-    """Inputs, float32, in the layout of their kind."""
-    y: np.ndarray
-    """Labels or targets as read: integers, floats or text."""
-    skipped: tuple[str, ...] = ()
+    x: Tensor | Rows  # inputs, float32, in the layout of their kind
+    y: np.ndarray  # labels or targets as read: integers, floats or text
+    skipped: tuple[str, ...] = ()  # here and below: as in `Dataset`
     layout: str = ""
     scaling: str = ""
-    """What was done to shape and values, as in `Dataset`."""
+    kind: str = "image"
+    source: str = ""
+
+    def describe(self) -> str:
+        """Return one line that says what was read where there are no labels."""
+        words = f"{len(self.x)} {inputs_in_words(self.kind, tuple(self.x.shape[1:]), self.layout)}"
+        skipped = f"{len(self.skipped)} file{'s' * (len(self.skipped) > 1)} skipped" if self.skipped else ""
+        return "; ".join(part for part in (words, self.scaling, "no labels", skipped) if part)
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,6 @@ def assemble(
     test: Part | None,
     options: Options,
     *,
-    kind: str,
     source: str,
     class_names: tuple[str, ...] = (),
     remark: str = "",
@@ -82,7 +86,7 @@ def assemble(
         parts = train.x, torch.from_numpy(y), test.x, torch.from_numpy(y_test)
     return Dataset(
         *parts,
-        kind=kind,
+        kind=train.kind,
         task=task,
         class_names=names,
         source=source,

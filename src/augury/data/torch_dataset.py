@@ -36,16 +36,14 @@ def read_torch_dataset(data: Any, options: Options, test: Any = None) -> Dataset
     Not example by example during training: an evidence compares widths on the same inputs, and those of a data set with
     random transforms would change from pass to pass. Too many pictures are read twice, for their sizes first.
     """
-    train, kind, form = _read(data, options)
-    held_out = None if test is None else _read(test, options, kind, form)[0]
+    train, form = _read(data, options)
+    held_out = None if test is None else _read(test, options, train.kind, form)[0]
     source = f"{type(data).__module__.split('.')[0]}.{type(data).__name__} of {len(data)}"
     names = class_names(data, _label_key(data[0]))
-    return assemble(train, held_out, options, kind=kind, source=source, class_names=names)
+    return assemble(train, held_out, options, source=source, class_names=names)
 
 
-def _read(
-    data: Any, options: Options, kind: str | None = None, form: Form | None = None
-) -> tuple[Part, str, Form | None]:
+def _read(data: Any, options: Options, kind: str | None = None, form: Form | None = None) -> tuple[Part, Form | None]:
     if len(data) == 0:
         raise InputError(f"the data set ({type(data).__name__}) must hold at least one example; it is empty.")
     first, _ = example(data, 0)
@@ -55,10 +53,10 @@ def _read(
     arrays = _alike(as_array(x) for x in examples(data, options.progress, ys))
     large = is_large((len(data), *as_array(first).shape))
     stacked = spilled(arrays, len(data)) if large else np.stack(list(arrays))
-    return *part_of(stacked, _labels(ys), options, kind), None
+    return part_of(stacked, _labels(ys), options, kind), None
 
 
-def _pictures(data: Any, options: Options, form: Form | None, large: bool) -> tuple[Part, str, Form]:
+def _pictures(data: Any, options: Options, form: Form | None, large: bool) -> tuple[Part, Form]:
     ys: list[Any] = []
     headers, xs = [], []
     for picture in examples(data, options.progress, ys):
@@ -75,7 +73,7 @@ def _pictures(data: Any, options: Options, form: Form | None, large: bool) -> tu
         check_wide(headers, x)
     scaled = scaled_to(float(x.max()))
     part = Part(x, as_array(_labels(ys)), layout=sizes_note(headers, size), scaling=scaled)
-    return part, "image", (colour, size)
+    return part, (colour, size)
 
 
 def examples(data: Any, progress: Progress, ys: list[Any]) -> Iterator[Any]:

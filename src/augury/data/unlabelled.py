@@ -6,51 +6,29 @@ load_images("data.npz")         its training images; arrays and tensors too
 load_inputs(source)             the data set, or inputs alone where there are no labels
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
 from augury.data.arrays import NAMES, holds_arrays, open_arrays, part_of
-from augury.data.dataset import Dataset, check_finite, check_shape, inputs_in_words
+from augury.data.dataset import Dataset, check_finite, check_shape
 from augury.data.folder import find_parts, find_table, read_unlabelled, subfolders
 from augury.data.load import checked_size, load
 from augury.data.named import NAMED
-from augury.data.rows import Rows, taken
-from augury.data.targets import Options
+from augury.data.rows import taken
+from augury.data.targets import Options, Part
 
 ARRAYS = tuple(dict.fromkeys(names[0] for names in NAMES))
 """Names under which an `.npz` may hold its inputs, in the order in which they are looked for."""
 
 
-@dataclass(frozen=True, eq=False)
-class Unlabelled:
-    """Inputs and where they came from."""
-
-    x: Float[Tensor | Rows, "N ..."]
-    kind: str
-    source: str
-    skipped: tuple[str, ...] = ()
-    """Files that could not be read and were skipped."""
-    layout: str = ""
-    """As in `Dataset`."""
-    scaling: str = ""
-    """As in `Dataset`."""
-
-    def describe(self) -> str:
-        """Return one line that says what was read."""
-        words = f"{len(self.x)} {inputs_in_words(self.kind, tuple(self.x.shape[1:]), self.layout)}"
-        skipped = f"{len(self.skipped)} file{'s' * (len(self.skipped) > 1)} skipped" if self.skipped else ""
-        return "; ".join(part for part in (words, self.scaling, "no labels", skipped) if part)
-
-
-def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
+def load_inputs(source: Any, **options: Any) -> Dataset | Part:
     """Return what `load` returns, or the inputs alone of arrays, `.npz` files and folders without labels."""
     place, how = _place(source), _options(options)
     if isinstance(source, np.ndarray | Tensor):
@@ -66,7 +44,7 @@ def load_inputs(source: Any, **options: Any) -> Dataset | Unlabelled:
 
 def load_images(
     source: Any, *, variant: str | None = None, subset: int | None = None, seed: int = 0, **options: Any
-) -> Unlabelled:
+) -> Part:
     """Return images from any source, without labels; further options are those of `load`."""
     place, how = _place(source), _options(options)
     if place is not None and variant is not None:
@@ -78,7 +56,7 @@ def load_images(
     else:
         found = load_inputs(source, variant=variant, seed=seed, **options)
         x = found.x_train if isinstance(found, Dataset) else found.x
-        images = Unlabelled(x, found.kind, found.source, found.skipped, found.layout, found.scaling)
+        images = Part(x, np.zeros(0), found.skipped, found.layout, found.scaling, found.kind, found.source)
     N = len(images.x)
     if images.kind != "image":
         raise InputError(
@@ -114,14 +92,14 @@ def _options(given: dict[str, Any]) -> Options:
     return Options(size=checked_size(given.get("size")), **known)
 
 
-def _array(x: Any, options: Options, source: str) -> Unlabelled:
-    part, kind = part_of(x, np.zeros(0), options)
-    check_shape(part.x, kind, "data")
+def _array(x: Any, options: Options, source: str) -> Part:
+    part = part_of(x, np.zeros(0), options)
+    check_shape(part.x, part.kind, "data")
     check_finite(part.x, "data", "inputs")
-    return Unlabelled(part.x, kind, source, (), part.layout, part.scaling)
+    return replace(part, source=source)
 
 
-def _folder(folder: Path, options: Options) -> Unlabelled:
+def _folder(folder: Path, options: Options) -> Part:
     part = read_unlabelled(folder, options)
     check_shape(part.x, "image", "data")
-    return Unlabelled(part.x, "image", f"folder {folder}", part.skipped, part.layout, part.scaling)
+    return replace(part, source=f"folder {folder}")

@@ -59,7 +59,8 @@ def plant(data: Dataset, what: str | None, seed: int = 0) -> Dataset:
             f"an invariance can be planted in images, signals, point clouds and coordinates; these data are of kind "
             f"'{data.kind}', and no transformation of theirs is known."
         )
-    name, width = _default_planting(data) if what is None else (what, None)
+    usual = {"signal": ("time_shift", data.input_shape[-1] / 4), "points": ("rotation_z", 180.0)}
+    name, width = usual.get(data.kind, ("rotation", 180.0)) if what is None else (what, None)
     transform = build_transform(name, data.kind, data.input_shape)
     spec = transform.specs[0]
     truth = spec.unit.to_person(min(spec.upper, 0.5)) if width is None else width
@@ -72,15 +73,6 @@ def plant(data: Dataset, what: str | None, seed: int = 0) -> Dataset:
         source=f"{data.source}, {name} planted",
         planted={**data.planted, **transform.describe()},
     )
-
-
-def _default_planting(data: Dataset) -> tuple[str, float]:
-    return {
-        "image": ("rotation", 180.0),
-        "signal": ("time_shift", data.input_shape[-1] / 4),
-        "points": ("rotation_z", 180.0),
-        "coordinates": ("rotation", 180.0),
-    }[data.kind]
 
 
 @torch.no_grad()

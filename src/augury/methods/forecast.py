@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
 from statistics import median
 from typing import Any
 
@@ -168,7 +169,7 @@ def measure(ready: Prepared, clock: Callable[[], float] = time.perf_counter, kno
     for module in learner.modules().values():
         module.train()
     times = []
-    for _, (x, y) in zip(range(STEPS + 1), _endless(batches, rng), strict=False):
+    for x, y in islice(chain.from_iterable(batches(rng) for _ in repeat(None)), STEPS + 1):
         started = clock()
         learner.train_step(x, y, rng)
         times.append((clock() - started) / len(x))
@@ -198,11 +199,6 @@ def _of_intervals(learner: Learner) -> Elbo | AnyEvidence | None:
     if isinstance(learner, Lila):
         return learner.evidence
     return learner.bound if isinstance(learner, InvariantWeights) and learner.widths else None
-
-
-def _endless(batches: Batches, rng: torch.Generator) -> Any:
-    while True:
-        yield from batches(rng)
 
 
 def steps_of(config: LearnConfig, N: int) -> int:

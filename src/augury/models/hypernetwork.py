@@ -62,7 +62,11 @@ class HyperExtractor(nn.Module):
         activation: str = "tanh",
     ) -> None:
         super().__init__()
-        self.groups: tuple[str, ...] = group_names(groups)
+        self.groups: tuple[str, ...] = tuple(groups)
+        if not self.groups or len(set(self.groups)) < len(self.groups) or not all(self.groups):
+            raise InputError(
+                f"an extractor needs at least one invariance group, each with a unique name; got {list(self.groups)}."
+            )
         self.input_shape: tuple[int, ...] = tuple(input_shape)
         self.encoder_name: str = encoder if isinstance(encoder, str) else CUSTOM
         self.encoder = build_encoder(encoder, input_shape, rng) if isinstance(encoder, str) else copy.deepcopy(encoder)
@@ -229,16 +233,6 @@ class WeightGenerator(nn.Module):
 
 def _normal(shape: tuple[int, ...], spread: float, rng: torch.Generator) -> nn.Parameter:
     return nn.Parameter(torch.randn(shape, generator=rng, device=rng.device) * spread)
-
-
-def group_names(groups: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the invariance groups, or raise unless there are some and they are unique."""
-    names = tuple(groups)
-    if not names or len(set(names)) < len(names) or not all(names):
-        raise InputError(
-            f"an extractor needs at least one invariance group, each with a unique name; got {list(names)}."
-        )
-    return names
 
 
 def feature_count(encoder: nn.Module, input_shape: tuple[int, ...]) -> int:

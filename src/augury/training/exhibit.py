@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from augury.core.files import write_text
 from augury.core.rng import generator
-from augury.core.units import Unit, WidthSpec
+from augury.core.units import Unit
 from augury.data.dataset import Dataset
 from augury.records.exhibits import BESIDE, EXHIBITS, VIEWS, Answers, Example, Exhibits, Route
 from augury.records.results import Record
@@ -45,19 +45,29 @@ def write_exhibits(
     epoch: int = 0,
 ) -> None:
     part, x, y, index = _examples(data)
-    behind = dots_behind(data.x_train, data.y_train, _classes(data)) if data.kind == "coordinates" else ()
+    behind = dots_behind(data.x_train, data.y_train, len(data.class_names)) if data.kind == "coordinates" else ()
     painter = Painter(folder / VIEWS, data.kind, data.x_train, behind)
     walks = [] if transform is None else orbit_walks(transform, x)
     galleries = [painter.gallery(f"orbit{k}", walk.views) for k, walk in enumerate(walks)]
     shown = [(w, g) for w, g in zip(walks, galleries, strict=True) if g is not None]
     routes = tuple(Route(w.name, w.unit, w.at, w.learned, gallery) for w, gallery in shown)
-    draws = None if transform is None else painter.gallery("draws", _with_draws(transform, x))
+    draws = None
+    if transform is not None:
+        shown_x = _on_device_of(transform, x)
+        eps = independent(len(x), DRAWS, transform.noise_dim, generator(1)).to(shown_x)
+        with torch.no_grad():
+            draws = painter.gallery("draws", torch.cat([shown_x[:, None], transform.act(shown_x, eps)], dim=1))
+    if data.task == "classification":
+        examples = [Example(i, label=data.class_names[c]) for i, c in zip(index.tolist(), y.tolist(), strict=True)]
+    else:
+        pairs = zip(index.tolist(), y.flatten(1)[:, :TOP].tolist(), strict=True)
+        examples = [Example(i, target=tuple(targets)) for i, targets in pairs]
     exhibits = Exhibits(
         kind=data.kind,
         task=data.task,
         part=part,
         class_names=data.class_names,
-        examples=tuple(_example(data, y[k], int(i)) for k, i in enumerate(index)),
+        examples=tuple(examples),
         routes=routes,
         answers=_answers("this model", model, [w for w, _ in shown], y, data.task),
         draws=draws,
@@ -78,10 +88,6 @@ def _write(path: Path, record: Record) -> None:
     write_text(path, json.dumps(record.to_json(), allow_nan=False, separators=(",", ":")) + "\n")
 
 
-def _classes(data: Dataset) -> int:
-    return len(data.class_names) if data.task == "classification" else 0
-
-
 def _on_device_of(transform: Transform, x: Tensor) -> Tensor:
     return x.to(next((p.device for p in transform.parameters()), x.device))
 
@@ -99,19 +105,6 @@ def _examples(data: Dataset) -> tuple[str, Tensor, Tensor, Int[Tensor, " B"]]:
         order = torch.tensor(chosen + [i for i in order.tolist() if i not in chosen])
     order = order[:SHOWN]
     return part, x[order], y[order], order
-
-
-def _example(data: Dataset, y: Tensor, index: int) -> Example:
-    if data.task == "classification":
-        return Example(index, label=data.class_names[int(y)])
-    return Example(index, target=tuple(y.flatten()[:TOP].tolist()))
-
-
-@torch.no_grad()
-def _with_draws(transform: Transform, x: Tensor) -> Tensor:
-    x = _on_device_of(transform, x)
-    eps = independent(len(x), DRAWS, transform.noise_dim, generator(1)).to(x)
-    return torch.cat([x[:, None], transform.act(x, eps)], dim=1)
 
 
 def _answers(name: str, model: nn.Module, walks: "list[Walk]", y: Tensor, task: str) -> Answers:
@@ -140,7 +133,7 @@ def _errors(data: Dataset, outputs: Tensor | None) -> dict:
         keep = torch.linspace(0, len(outputs) - 1, min(PAIRS, len(outputs))).round().long()
         pairs = torch.stack([data.y_test[keep, 0].float(), outputs[keep, 0].float()], dim=1)
         return {"tested": len(outputs), "pairs": tuple(_rounded(pairs))}
-    C = _classes(data)
+    C = data.n_outputs
     counts = torch.bincount(data.y_test * C + outputs.argmax(1), minlength=C * C).reshape(C, C)
     wrong = counts.clone().fill_diagonal_(0).flatten()
     most = wrong.topk(min(CONFUSED, len(wrong)))
@@ -164,50 +157,35 @@ class Walk:
 @torch.no_grad()
 def orbit_walks(transform: Transform, x: Float[Tensor, "B ..."]) -> list[Walk]:
     """Return a route along each of the largest widths, then one along all together."""
-    x, entries = _on_device_of(transform, x), _entries(transform)
-    own_noise = [e for e in entries if isinstance(e.part, FiniteGroup) or e.part.noise_dim == len(e.part.specs)]
-    walks = [_along(entry, x) for entry in sorted(own_noise, key=lambda entry: -entry.eta)[:WIDTHS]]
-    if sum(entry.eta > 0 for entry in entries) > 1:
+    x, found = _on_device_of(transform, x), []
+    for part in list(transform.parts) if isinstance(transform, Compose) else [transform]:
+        assert isinstance(part, Transform)
+        found += [(part, k, eta) for k, eta in enumerate(part.eta.detach().abs().tolist())]
+    own = [one for one in found if isinstance(one[0], FiniteGroup) or one[0].noise_dim == len(one[0].specs)]
+    walks = [_along(x, *one) for one in sorted(own, key=lambda one: -one[2])[:WIDTHS]]
+    if sum(eta > 0 for _, _, eta in found) > 1:
         walks.append(_together(transform, x))
     return walks
 
 
-@dataclass(frozen=True, eq=False)
-class _Entry:
-    part: Transform
-    k: int
-    spec: WidthSpec
-    eta: float
-
-
-def _entries(transform: Transform) -> list[_Entry]:
-    """Return every width with the part of a composition that it belongs to."""
-    parts = list(transform.parts) if isinstance(transform, Compose) else [transform]
-    found = []
-    for part in parts:
-        assert isinstance(part, Transform)
-        etas = part.eta.detach().abs().tolist()
-        found += [_Entry(part, k, spec, etas[k]) for k, spec in enumerate(part.specs)]
-    return found
-
-
-def _along(entry: _Entry, x: Tensor) -> Walk:
+def _along(x: Tensor, part: Transform, k: int, eta: float) -> Walk:
     # The other widths are zero. The route goes up to twice as far as was learned, so that one sees where predictions
     # change; angles make the full turn. A finite group shows its elements.
-    part, spec, learned = entry.part, entry.spec, entry.spec.unit.to_person(entry.eta)
+    spec = part.specs[k]
+    learned = spec.unit.to_person(eta)
     if isinstance(part, FiniteGroup):
         orbit = part.orbit(x)
         return Walk(spec.name, "element", tuple(map(float, range(part.order))), learned, orbit)
     if isinstance(part, Correlated):
         part = part.transform
-    reach = math.pi if spec.upper == math.pi else min(spec.upper, max(2 * entry.eta, NEAR))
+    reach = math.pi if spec.upper == math.pi else min(spec.upper, max(2 * eta, NEAR))
     part = deepcopy(part)
     part.set_widths({s.name: s.unit.to_person(0.0) for s in part.specs})
     part.set_widths({spec.name: spec.unit.to_person(reach)})
     first = 0.0 if spec.name in part.one_way else -1.0
     t = torch.linspace(first, 1.0, STEPS, dtype=x.dtype, device=x.device)
     eps = t.new_zeros(len(x), STEPS, part.noise_dim)
-    eps[:, :, entry.k] = t
+    eps[:, :, k] = t
     at = tuple(signed(spec.unit, reach * step) for step in t.tolist())
     return Walk(spec.name, spec.unit.symbol, at, learned, part.act(x, eps))
 

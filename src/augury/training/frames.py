@@ -42,7 +42,7 @@ class Painter:
         if self.kind == "signal":
             return _drawn("line", _lines(x))
         if self.kind == "points":
-            return _drawn("dots", _in_box(_projected(_thinned(x, 2, POINTS)))[:, :, None])
+            return _drawn("dots", _projected(_thinned(x, 2, POINTS))[:, :, None])
         if self.kind == "coordinates":
             return _drawn("dots", on_page(x, self.x)[:, :, None, None], self.behind)
         return None
@@ -105,13 +105,9 @@ def _lines(x: Float[Tensor, "R S C T"]) -> Float[Tensor, "R S K P 2"]:
 
 
 def _projected(x: Float[Tensor, "R S P 3"]) -> Float[Tensor, "R S P 2"]:
-    """Project clouds from a corner, so that a turn about any axis is visible; y is up."""
+    """Project clouds from a corner, so that a turn about any axis is visible, each row on one scale; y is up."""
     across = (x[..., 0] - x[..., 2]) * math.sqrt(3) / 2
     down = (x[..., 0] + x[..., 2]) / 2 - x[..., 1]
-    return torch.stack([across, down], dim=-1)
-
-
-def _in_box(xy: Float[Tensor, "R S P 2"]) -> Float[Tensor, "R S P 2"]:
-    """Scale clouds into the frame, each row on one scale."""
+    xy = torch.stack([across, down], dim=-1)
     half = xy.abs().amax(dim=(1, 2, 3), keepdim=True).clamp(min=1e-12)
     return BOX / 2 + BOX * (0.5 - MARGIN) * xy / half

@@ -13,7 +13,6 @@ is what a checkpoint holds, and what lets a killed run resume bit for bit.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
@@ -22,7 +21,7 @@ from torch import Tensor, nn
 from augury.core.world import ALONE, World
 from augury.models.batchnorm import refuse_coupled
 from augury.models.orbit import OrbitAverage
-from augury.records.results import Width
+from augury.records.results import Record, Width
 from augury.training.batches import Batches
 from augury.training.optimizers import Cosine
 from augury.transforms.base import Transform
@@ -32,24 +31,13 @@ LOG_EVIDENCE = "log_evidence"
 
 
 @dataclass(frozen=True)
-class Findings:
+class Findings(Record):
     """The results of a learner after training."""
 
     widths: dict[str, Width]
     """Every width by its generator's name, without the planted truth, which a learner does not know."""
     log_evidence: float | None = None  # log evidence of the final state, if the method has one
     notes: tuple[str, ...] = ()  # remarks, such as a target that was not reached
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a checkpoint."""
-        widths = {name: width.to_json() for name, width in self.widths.items()}
-        return {"widths": widths, "log_evidence": self.log_evidence, "notes": list(self.notes)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Findings":
-        """Rebuild what `to_json` gave."""
-        widths = {name: Width.from_json(width) for name, width in values["widths"].items()}
-        return cls(widths, values["log_evidence"], tuple(values["notes"]))
 
 
 def untold(done: int, total: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from augury.config.hyper import AmortizeConfig, checked_descriptors, corners
 from augury.core.errors import InputError
@@ -14,12 +14,13 @@ from augury.core.rng import generator, spawn
 from augury.core.world import world_of
 from augury.data.dataset import Dataset
 from augury.data.load import load
-from augury.data.rows import Rows, fingerprint
-from augury.data.unlabelled import Unlabelled, load_images
+from augury.data.rows import fingerprint
+from augury.data.targets import Part
+from augury.data.unlabelled import load_images
 from augury.data.variants import DESCRIPTORS, coloured_rotated_tasks
 from augury.methods.hyper.groups import Group, parse_groups
 from augury.methods.hyper.measured import summarise
-from augury.methods.hyper.pretraining import Contrastive, MultiTask, Pretrainer, gather
+from augury.methods.hyper.pretraining import Contrastive, MultiTask, Pretrainer, carried, gather
 from augury.methods.hyper.views import Views
 from augury.methods.prepare import check_device
 from augury.models.hypernetwork import HyperExtractor
@@ -148,13 +149,13 @@ def _contrastive(
     if groups is None:
         raise InputError("name the invariance groups to span, such as groups='rotation,color'.")
     parse_groups(groups)  # raises before a long read
-    images = data if isinstance(data, Unlabelled) else load_images(data)
+    images = data if isinstance(data, Part) else load_images(data)
     parsed = parse_groups(groups, images.x.shape[1:])
     names = tuple(group.name for group in parsed)
     points = corners(len(parsed)) if descriptors is None else checked_descriptors(descriptors, names)
     extractor, rng = _extractor(parsed, images.x.shape[1:], encoder, config)
     learner = Contrastive(extractor, Views(parsed), points, config, rng)
-    return learner, parsed, _carried(images.x, torch.zeros(len(images.x), 1), images.source)
+    return learner, parsed, carried(images.x, torch.zeros(len(images.x), 1), images.source)
 
 
 def _multitask(
@@ -172,17 +173,12 @@ def _multitask(
         tasks = coloured_rotated_tasks(data if isinstance(data, Dataset) else load(data), config.seed)
         groups = COLOURED_GROUPS if groups is None else groups
         points = DESCRIPTORS if descriptors is None else descriptors
-    pile = gather(tasks)
-    parsed = parse_groups(groups, pile.x.shape[1:])
+    pile, outputs = gather(tasks)
+    parsed = parse_groups(groups, pile.input_shape)
     places = checked_descriptors(points, tuple(group.name for group in parsed))
-    extractor, rng = _extractor(parsed, pile.x.shape[1:], encoder, config)
-    learner = MultiTask(extractor, pile.outputs, Views(parsed), places, config, rng)
-    return learner, parsed, _carried(pile.x, pile.y, pile.source)
-
-
-def _carried(x: Tensor | Rows, y: Tensor, source: str) -> Dataset:
-    """Return the images as the training loop takes them; there is no test set."""
-    return Dataset(x, y, x[:0], y[:0], task="regression", source=source)
+    extractor, rng = _extractor(parsed, pile.input_shape, encoder, config)
+    learner = MultiTask(extractor, outputs, Views(parsed), places, config, rng)
+    return learner, parsed, pile
 
 
 def _asked(data: Dataset, groups: Sequence[Group], learner: Pretrainer) -> dict[str, Any]:

@@ -23,7 +23,6 @@ those of an ordinary network, and this is SimCLR: [1, 1] for all groups, [1, 0] 
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -126,19 +125,16 @@ def apart(f: Float[Tensor, "B d"], f_other: Float[Tensor, "B d"], centred: bool 
 UNKNOWN = -1  # the label of an image without one for a task
 
 
-@dataclass(frozen=True, eq=False)
-class Tasks:
-    """Several classification tasks on one set of images."""
-
-    x: Float[Tensor | Rows, "N C H W"]
-    y: Float[Tensor, "N T"]
-    """Class of each image in each task, or `UNKNOWN`; as floats, which the training loop carries."""
-    outputs: tuple[int, ...]  # classes of each task
-    source: str  # where they came from
+def carried(x: Tensor | Rows, y: Tensor, source: str) -> Dataset:
+    """Return images as the training loop takes them; there is no test set."""
+    return Dataset(x, y, x[:0], y[:0], task="regression", source=source)
 
 
-def gather(tasks: Mapping[str, Dataset]) -> Tasks:
-    """Merge the training sets of several tasks; shared images stay shared."""
+def gather(tasks: Mapping[str, Dataset]) -> tuple[Dataset, tuple[int, ...]]:
+    """Merge the training sets of several tasks, and return how many classes each has; shared images stay shared.
+
+    Targets are the class of each image in each task, or `UNKNOWN`; as floats, which the training loop carries.
+    """
     if not tasks:
         raise InputError("multi-task pre-training needs at least one task; got none.")
     sets = list(tasks.values())
@@ -155,7 +151,7 @@ def gather(tasks: Mapping[str, Dataset]) -> Tasks:
         start = sum(len(pile) for pile in piles[:place])
         y[start : start + len(data.x_train), t] = data.y_train.float()
     x = piles[0] if len(piles) == 1 else torch.cat([in_memory(pile) for pile in piles])
-    return Tasks(x, y, tuple(data.n_outputs for data in sets), sets[0].source)
+    return carried(x, y, sets[0].source), tuple(data.n_outputs for data in sets)
 
 
 class MultiTask(Pretrainer):
