@@ -26,8 +26,7 @@ from augury.training.saved_model import load_model
 
 CAN_RUN_CODE = (".pt2", ".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib", ".t7")
 """Endings of files that can run code when they are loaded: programs of torch.export, TorchScript, pickles."""
-TRUST = "Loading such a file can run any code that its author put into it, with your rights."
-"""What trust means."""
+TRUST = "Loading such a file can run any code that its author put into it, with your rights."  # what trust means
 FORMS = "a run folder, a .safetensors (with an architecture), package.module:callable, or, trusted, a .pt2, .pt or .pth"
 
 

@@ -27,10 +27,8 @@ from augury.records.results import Width
 from augury.training.progress import Progress
 from augury.training.run_folder import COMMAND
 
-out = Console()
-"""Results: tables, or with --json one JSON object and nothing else."""
-err = Console(stderr=True)
-"""Progress, remarks and errors."""
+out = Console()  # results: tables, or with --json one JSON object and nothing else
+err = Console(stderr=True)  # progress, remarks and errors
 
 
 def say(text: str, console: Console = out) -> None:

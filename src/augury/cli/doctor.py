@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 NOT_RECOVERED = 3  # exit code if the planted invariance was not found
 SECONDS, IMAGES = 60.0, 1000
-QUICK = {"samples": 4, "batch": 50}
-"""Settings of a trial that differ from those of a run: fewer views, more steps."""
+QUICK = {"samples": 4, "batch": 50}  # settings of a trial that differ from those of a run: fewer views, more steps
 STYLES = {"recovered": "bold green", "partly recovered": "bold yellow"}
 
 HELP = f"""

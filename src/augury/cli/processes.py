@@ -11,8 +11,7 @@ from augury.core.errors import InputError
 ELSEWHERE = ("RANK", "LOCAL_RANK", "NODE_RANK")
 """Variables that torchrun and Lightning Fabric set; all are 0, or not set, in the first process."""
 
-TOGETHER = ("learn", "amortize", "audit")
-"""Commands that several processes run together."""
+TOGETHER = ("learn", "amortize", "audit")  # commands that several processes run together
 
 
 def is_first() -> bool:

@@ -27,8 +27,7 @@ CALLED = {
     NUMBERS: "a table of numbers",
 }
 """The types of settings, as messages name them."""
-PER_CENT = re.compile(r"flip(_[xy])?|grey|[CT]\d+(_[xy])?")
-"""Widths that are probabilities, given in per cent."""
+PER_CENT = re.compile(r"flip(_[xy])?|grey|[CT]\d+(_[xy])?")  # widths that are probabilities, given in per cent
 
 
 def settings_of(config: type) -> dict[str, Any]:

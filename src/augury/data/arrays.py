@@ -28,8 +28,7 @@ NAMES = (
 )
 """Names of the arrays of a table, in any case, in the order in which they are looked for."""
 
-CLASS_NAMES = ("classes", "class_names", "target_names")
-"""Optional array of text: the names of the classes."""
+CLASS_NAMES = ("classes", "class_names", "target_names")  # optional array of text: the names of the classes
 
 LABEL_COLUMNS = ("label", "labels", "y", "target", "targets", "class", "fine_label")
 """Names of a column (or a field of an example) that holds the labels, in any case, as they are tried."""

@@ -21,8 +21,7 @@ SHAPES = {
 }
 """The kinds of input, and the shape of N of them."""
 
-SMALLEST_IMAGE = 4
-"""Pixels along a side below which a rotation or a shift means nothing."""
+SMALLEST_IMAGE = 4  # pixels along a side below which a rotation or a shift means nothing
 
 TASKS = ("classification", "regression")
 

@@ -101,8 +101,7 @@ def _four(x: list[np.ndarray], y_train: np.ndarray, y_test: np.ndarray) -> Array
 class Recipe:
     """How one data set is obtained."""
 
-    routes: tuple[tuple[Route, Parser], ...]
-    """Routes to its files and how to parse these, the preferred first."""
+    routes: tuple[tuple[Route, Parser], ...]  # routes to its files and how to parse these, the preferred first
     sha256: str | None
     """Of the four arrays, the same for every route; None where the raw files are verified and the split is ours."""
 
@@ -191,12 +190,9 @@ class Fetched:
     """What fetching a data set did."""
 
     name: str
-    path: str
-    """The `.npz` that holds it."""
-    route: str
-    """Where it came from; "already there" if nothing had to be done."""
-    failed: tuple[str, ...] = ()
-    """Why the routes before that one failed."""
+    path: str  # the `.npz` that holds it
+    route: str  # where it came from; "already there" if nothing had to be done
+    failed: tuple[str, ...] = ()  # why the routes before that one failed
 
 
 def content_sha256(arrays: Mapping[str, np.ndarray]) -> str:

@@ -43,15 +43,13 @@ from augury.data.split import named_splits, train_and_test
 from augury.data.stored import keep, place_of
 from augury.data.targets import Options, Part, assemble
 
-BLOCK = 256
-"""Images that are decoded ahead."""
+BLOCK = 256  # images that are decoded ahead
 
 FILE_COLUMNS = ("file", "filename", "file_name", "image", "path", "id", "name")
 """Names of the column of a table that holds the files, in any case."""
 
 
-Form = tuple[bool, tuple[int, int]]
-"""Whether images have colour, and their size."""
+Form = tuple[bool, tuple[int, int]]  # whether images have colour, and their size
 
 
 def read_folder(folder: Path, options: Options, test: Path | None = None) -> Dataset:
@@ -164,8 +162,7 @@ class Found:
     """An image file, its class, and what its header says."""
 
     path: str
-    label: str
-    """Name of its class folder, or its label in a table."""
+    label: str  # name of its class folder, or its label in a table
     header: Header
 
 
@@ -176,8 +173,7 @@ T = TypeVar("T")
 class Opener:
     """Opens image files; skips or refuses those that cannot be read."""
 
-    skip_bad: bool = False
-    """Skip and note them, instead of raising."""
+    skip_bad: bool = False  # skip and note them, instead of raising
     skipped: list[str] = field(default_factory=list)
 
     def read(self, path: Path | str, action: Callable[[Image.Image], T]) -> T | None:

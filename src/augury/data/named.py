@@ -40,19 +40,14 @@ class Named:
     """A data set known by name."""
 
     name: str
-    what: str
-    """One line about it."""
-    shapes: str
-    """Training and test examples, and the shape of one."""
-    files: tuple[str, ...] = ()
-    """Files that hold it, the preferred first."""
+    what: str  # one line about it
+    shapes: str  # training and test examples, and the shape of one
+    files: tuple[str, ...] = ()  # files that hold it, the preferred first
     class_names: tuple[str, ...] = ()
     task: str = "classification"
-    how: str = ""
-    """How to obtain it; empty for what is computed."""
+    how: str = ""  # how to obtain it; empty for what is computed
     kind: str = "image"
-    closed: bool = False
-    """As in `Dataset`."""
+    closed: bool = False  # as in `Dataset`
 
 
 def _fetched(name: str, what: str, shapes: str, class_names: tuple[str, ...], **more: Any) -> Named:
@@ -162,12 +157,9 @@ class Listed:
     what: str
     shapes: str
     task: str
-    found: str | None
-    """The file that holds it; "built in" for what needs none; None if it is missing."""
-    size: int | None
-    """Bytes of that file."""
-    how: str
-    """How to obtain it; empty if it is there and complete."""
+    found: str | None  # the file that holds it; "built in" for what needs none; None if it is missing
+    size: int | None  # bytes of that file
+    how: str  # how to obtain it; empty if it is there and complete
 
 
 def listing() -> list[Listed]:

@@ -20,8 +20,7 @@ from torch import Tensor
 from augury.data.layout import check_bits
 from augury.data.rows import Rows
 
-SMALLEST_SIDE = 16
-"""Pixels to which the shorter side of an elongated image is reduced at most."""
+SMALLEST_SIDE = 16  # pixels to which the shorter side of an elongated image is reduced at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +28,13 @@ class Header:
     """What a picture's header says, before its pixels are read."""
 
     height: int
-    width: int
-    """Pixels, with the picture upright."""
-    colour: bool
-    """Whether it has more than grey."""
-    wide: bool = False
-    """Whether its pixels have 16 bits."""
-    real: bool = False
-    """Whether they are floats."""
+    width: int  # pixels, with the picture upright
+    colour: bool  # whether it has more than grey
+    wide: bool = False  # whether its pixels have 16 bits
+    real: bool = False  # whether they are floats
 
 
-GREY_MODES = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N")
-"""Pillow's modes without colour."""
+GREY_MODES = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # Pillow's modes without colour
 
 WIDE_MODES = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 _ORIENTATION = 0x0112

@@ -25,8 +25,7 @@ from typing import ClassVar
 from augury.core.errors import AuguryError, InputError
 from augury.core.files import Progress, silent
 
-TIMEOUT = 30.0
-"""Seconds without a byte after which a download fails."""
+TIMEOUT = 30.0  # seconds without a byte after which a download fails
 
 
 class FetchError(AuguryError, RuntimeError):
@@ -105,8 +104,7 @@ class Official:
     """Files at a web address."""
 
     base_url: str
-    files: Mapping[str, str]
-    """sha256 by file name."""
+    files: Mapping[str, str]  # sha256 by file name
     label: str = "official download"
 
     def obtain(self, progress: Progress) -> dict[str, bytes]:

@@ -17,14 +17,11 @@ from torch import Tensor
 
 from augury.core.errors import InputError
 
-LARGEST = 8 * 2**30
-"""Bytes above which inputs are not brought into memory at all."""
+LARGEST = 8 * 2**30  # bytes above which inputs are not brought into memory at all
 
-CHUNK = 2**24
-"""Values that are read at once where all are needed, one chunk after the other."""
+CHUNK = 2**24  # values that are read at once where all are needed, one chunk after the other
 
-Which = slice | Tensor | np.ndarray
-"""Which rows."""
+Which = slice | Tensor | np.ndarray  # which rows
 
 
 class Rows:

@@ -12,8 +12,7 @@ from augury.data.dataset import TASKS, Dataset, check_finite, check_lengths, inp
 from augury.data.rows import Rows, taken
 from augury.data.split import split
 
-MANY_CLASSES = 20
-"""Above so many different numbers, with fewer than three examples each, labels may be targets."""
+MANY_CLASSES = 20  # above so many different numbers, with fewer than three examples each, labels may be targets
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,7 @@ INPUT_KEYS = ("image", "img", "pixel_values", "x", "input", "inputs", "audio", "
 """Under which names dictionaries keep the input, in the order in which they are tried."""
 
 
-Form = tuple[bool, tuple[int, int]]
-"""Whether pictures have colour, and their size."""
+Form = tuple[bool, tuple[int, int]]  # whether pictures have colour, and their size
 
 
 def read_torch_dataset(data: Any, options: Options, test: Any = None) -> Dataset:

@@ -50,10 +50,8 @@ Draw = Callable[[Float[Tensor, "N 2"], int], Float[Tensor, "N 3 3"]]
 class Variant:
     """One planted transformation."""
 
-    draw: Draw
-    """From noise on [-1, 1]^2 and the length of the shorter side in pixels to the maps."""
-    planted: dict[str, float]
-    """Widths in their units, by generator."""
+    draw: Draw  # from noise on [-1, 1]^2 and the length of the shorter side in pixels to the maps
+    planted: dict[str, float]  # widths in their units, by generator
 
 
 def translations(shift: Float[Tensor, "N 2"]) -> Float[Tensor, "N 3 3"]:
@@ -157,8 +155,7 @@ def _grid(maps: Tensor, H: int, W: int) -> Tensor:
     return grid
 
 
-ANGLES = (-90, -60, -30, 0, 30, 60, 90)
-"""Degrees, counter-clockwise."""
+ANGLES = (-90, -60, -30, 0, 30, 60, 90)  # degrees, counter-clockwise
 
 COLOURS = ("red", "green", "blue")
 
@@ -216,8 +213,7 @@ def _draw(
     return out, angle, colour
 
 
-ROTATIONS = (0.0, 45.0, 90.0, 180.0)
-"""Widths in degrees that can be planted."""
+ROTATIONS = (0.0, 45.0, 90.0, 180.0)  # widths in degrees that can be planted
 
 
 def toy(rotation: float = 180.0, n: int = 200, n_test: int = 1000, noise: float = 0.1, seed: int = 0) -> Dataset:

@@ -19,8 +19,7 @@ class Code:
     """A policy as source code."""
 
     text: str
-    left_out: tuple[str, ...] = ()
-    """Widths that the library cannot express, with the reason; also in the text."""
+    left_out: tuple[str, ...] = ()  # widths that the library cannot express, with the reason; also in the text
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,7 @@ class Library:
     flip: str  # a flip, with places for {axis} and {p}
     turn: Callable[[int, str], str]  # a turn by a random multiple of 360 / n degrees with probability p
     compose: tuple[str, str, str]  # opening and closing of a sequence of steps, and a step that does nothing
-    nearest: tuple[str, Callable[["Ranges"], list[str]]]
-    """Opening and arguments of the library's own random affine."""
+    nearest: tuple[str, Callable[["Ranges"], list[str]]]  # opening and arguments of the library's own random affine
     blur: str = ""  # source of `blur(x, sigma)`
     base: str = ""  # source of what the learned classes share
     turns: str = ""  # source of the class that `turn` uses

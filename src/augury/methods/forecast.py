@@ -78,8 +78,7 @@ class Forecast(Record):
     climbs: int  # evidence steps in the whole run
     device: str  # where it trains
     seconds: float  # about how long, tests included
-    memory: int | None
-    """Peak of this process in bytes, intervals and scores included, or of the GPU; None if unknown."""
+    memory: int | None  # peak of this process in bytes, intervals and scores included, or of the GPU; None if unknown
     costs: Costs  # what the seconds are computed from
 
 

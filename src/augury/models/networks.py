@@ -26,8 +26,7 @@ class Network:
     fits: Callable[[Shape], bool]  # whether it takes inputs of this shape
     make: Callable[[Shape, int, "torch.Generator"], "torch.nn.Module"]
     """Builds it from the shape of an input, the number of outputs and a generator."""
-    side: int = 32
-    """Longer side of images that it learns in minutes on two cores; larger image files are reduced to it."""
+    side: int = 32  # longer side of images that it learns in minutes on two cores; larger image files are reduced to it
 
 
 def _any_shape(description: str, make: Callable[..., "torch.nn.Module"]) -> Network:

@@ -172,8 +172,7 @@ class Relu(Shallow):
         return self.output(self.activate(self.hidden(self.blurred(x.flatten(1)))))
 
 
-SIDES = ("auto", "input", "weight")
-"""What a transformation acts on; "auto" takes the cheaper side for each batch."""
+SIDES = ("auto", "input", "weight")  # what a transformation acts on; "auto" takes the cheaper side for each batch
 
 
 class ShallowOrbit(OrbitAverage):

@@ -76,8 +76,7 @@ class Answers(Record):
     """A model's predictions along every route: [route][example][step]."""
 
     model: str
-    classes: Sequence[Sequence[Sequence[Sequence[Count]]]] = ()
-    """The most probable classes, in order; at most three."""
+    classes: Sequence[Sequence[Sequence[Sequence[Count]]]] = ()  # the most probable classes, in order; at most three
     chances: Sequence[Sequence[Sequence[Sequence[Share]]]] = ()  # their probabilities
     truth: Sequence[Sequence[Sequence[Share]]] = ()  # the probability of the example's own class
     values: Sequence[Sequence[Sequence[Sequence[float]]]] = ()  # the first outputs, for regression

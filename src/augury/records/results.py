@@ -173,8 +173,7 @@ class Audit(Record):
         return Scores(self.LI, self.LI_relative, self.DI, self.SI, self.agreement, self.images)
 
 
-INVARIANT, SENSITIVE = 0.75, 0.25
-"""Entries of a descriptor from here on are called invariant, and up to here sensitive."""
+INVARIANT, SENSITIVE = 0.75, 0.25  # entries of a descriptor from here on are called invariant, and up to here sensitive
 
 
 @dataclass(frozen=True)

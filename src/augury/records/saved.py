@@ -35,8 +35,7 @@ class Pretraining(Record):
     epochs: Count = 0  # how often it saw them
     loss: float | None = None  # the last epoch's mean loss
     seconds: NotNegative = 0.0  # how long it took
-    transformations: dict[str, str] = field(default_factory=dict)
-    """What each group means: operations joined by "+"."""
+    transformations: dict[str, str] = field(default_factory=dict)  # what each group means: operations joined by "+"
     invariance: dict[str, dict[str, float]] = field(default_factory=dict)
     """Measured invariance to each group: see `augury.methods.hyper.measured.summarise`."""
 
@@ -50,8 +49,7 @@ class SavedModel(Record):
     input_shape: list[Positive]  # shape of one input
     n_outputs: Positive  # logits or numbers; features of an extractor
     data_kind: Annotated[str, OneOf(tuple(AXES))] = "image"  # kind of the data, as in `Dataset`
-    task: Annotated[str, OneOf(("classification", "regression", ""))] = ""
-    """What the outputs are; "" if unknown."""
+    task: Annotated[str, OneOf(("classification", "regression", ""))] = ""  # what the outputs are; "" if unknown
     class_names: tuple[str, ...] = ()  # a name for each logit
     normalisation: str = ""  # what is done to raw inputs: "bytes / 255" for images
     target_mean: tuple[float, ...] = ()
@@ -148,5 +146,4 @@ def _plan(old: dict[str, Any]) -> SavedModel:
     return SavedModel.from_json({**{name: old[name] for name in shared}, **own})
 
 
-FROM_0_1 = {"recipe": _recipe, "card": _card, "plan": _plan}
-"""Readers of the headers of version 0.1, by their key."""
+FROM_0_1 = {"recipe": _recipe, "card": _card, "plan": _plan}  # readers of the headers of version 0.1, by their key

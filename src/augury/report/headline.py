@@ -10,8 +10,7 @@ from augury.report.numbers import amount, either_way, interval, listed, number, 
 from augury.report.plots import width_bar
 from augury.training.run_folder import Run
 
-TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "given"}
-"""Style of each verdict."""
+TONES = {"invariant": "good", "not invariant": "calm", "undecided": "open", "given": "given"}  # style of each verdict
 
 
 def width_rows(widths: dict[str, Width]) -> list[dict[str, str]]:

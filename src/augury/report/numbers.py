@@ -6,8 +6,7 @@ from collections.abc import Sequence
 UNITS = {"deg": "°", "px": " px", "%": " %", "factor": "", "": "", "element": ""}
 """Suffix of a number, by unit; any other unit follows after a space."""
 NOTHING = "–"
-FAR = 1e100
-"""Numbers beyond, and those that are not finite, are not drawn: differences of larger ones overflow."""
+FAR = 1e100  # numbers beyond, and those that are not finite, are not drawn: differences of larger ones overflow
 Number = int | float
 
 

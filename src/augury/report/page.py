@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 COMPARISON = "comparison.html"  # the default place of the page of several runs
-GENERATOR = '<meta name="generator" content="augury'
-"""What marks a page as ours: only such a file is ever overwritten."""
+GENERATOR = '<meta name="generator" content="augury'  # what marks a page as ours: only such a file is ever overwritten
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES: dict[type[Found], tuple[str, Callable[[Any], dict[str, Any]]]] = {
     Run: ("learned.html", learned_page),

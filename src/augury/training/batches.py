@@ -45,8 +45,7 @@ class Batches:
             yield self.x[index].to(self.device), self.y[index].to(self.device), part
 
 
-STREAMS = ("network", "shuffle", "views")
-"""Weights at the start; the order of the data; the noise of the views."""
+STREAMS = ("network", "shuffle", "views")  # weights at the start; the order of the data; the noise of the views
 
 
 def streams(seed: int) -> dict[str, Stream]:

@@ -29,8 +29,7 @@ SHOWN, DRAWS = 5, 9  # examples, and draws from the learned distribution for eac
 TOP, CONFUSED, CLASSES, PAIRS = 3, 12, 30, 300
 """Classes named at a step; most frequent errors; largest confusion matrix; pairs in regression."""
 CHUNK = 25  # inputs in one forward pass: an orbit average makes many views of each
-STEPS = 25
-"""Frames of a route: odd, so that the input itself is one of them; steps of 15 degrees for a full turn."""
+STEPS = 25  # frames of a route: odd, so that the input itself is one of them; steps of 15 degrees for a full turn
 WIDTHS = 2  # largest number of widths that get their own route
 NEAR = 0.25  # smallest reach of a route, as eta: an eighth of the image, a factor of 1.28
 TOGETHER = "all widths together"

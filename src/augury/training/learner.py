@@ -26,8 +26,7 @@ from augury.training.batches import Batches
 from augury.training.optimizers import Cosine
 from augury.transforms.base import Transform
 
-LOG_EVIDENCE = "log_evidence"
-"""Key of `end_epoch` under which the loop looks for what the best epoch is chosen by."""
+LOG_EVIDENCE = "log_evidence"  # key of `end_epoch` under which the loop looks for what the best epoch is chosen by
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,7 @@ class Learner(ABC):
     """One method applied to one network."""
 
     ends_with = ""  # what `conclude` computes, if it takes a while
-    tell: Callable[[int, int], None] = staticmethod(untold)
-    """Called by `conclude` with how much is done, and the total."""
+    tell: Callable[[int, int], None] = staticmethod(untold)  # called by `conclude` with how much is done, and the total
     model: nn.Module  # the trained model: an `OrbitAverage`, or a plain network
     cosines: Sequence[Cosine] = ()
     world: World = ALONE  # the processes that train it together, each on its part of every batch

@@ -32,8 +32,7 @@ from augury.records.results import Adaptation, Bound, Trial, in_words
 from augury.training.run_folder import check_run, locked, open_run
 from augury.training.saved_model import describe_adapted, load_model, save_model
 
-Tell = Callable[[Mapping[str, float], float], None]
-"""Called with every descriptor that was tried, and with its value."""
+Tell = Callable[[Mapping[str, float], float], None]  # called with every descriptor that was tried, and with its value
 
 
 @dataclass(frozen=True, eq=False)
