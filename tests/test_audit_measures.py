@@ -196,15 +196,15 @@ class TestOrbits:
         rotation.set_widths({"rotation": 120})
         orbit = orbit_of(rotation, (1, 6, 6), levels=4)
         assert orbit.levels == (30.0, 60.0, 90.0, 120.0) and orbit.unit == "deg" and orbit.S == 8
-        drawn = orbit.draw(5, generator(0)).parts[0]
+        _, eps = orbit.draw(5, generator(0)).parts[0]
         expected = torch.tensor([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1])
-        torch.testing.assert_close(drawn.eps.abs()[..., 0], expected.expand(5, 8))
-        torch.testing.assert_close(drawn.eps[:, ::2], -drawn.eps[:, 1::2])
+        torch.testing.assert_close(eps.abs()[..., 0], expected.expand(5, 8))
+        torch.testing.assert_close(eps[:, ::2], -eps[:, 1::2])
 
     def test_several_widths_are_asked_on_the_surface_of_the_cube(self):
         orbit = orbit_of(Affine2d((6, 6)), (1, 6, 6))
         assert orbit.unit == "%" and orbit.levels[-1] == 100
-        eps = orbit.draw(5, generator(0)).parts[0].eps
+        _, eps = orbit.draw(5, generator(0)).parts[0]
         torch.testing.assert_close(eps.abs().amax(-1), torch.tensor(orbit.strengths).div(100).expand(5, 16).float())
 
     def test_widths_that_nobody_set_are_filled_in_and_the_given_transform_is_left_alone(self):

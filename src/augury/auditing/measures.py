@@ -49,8 +49,14 @@ def compare(
         with torch.no_grad():
             views = to_views(copies).flatten(0, 1)
             f, flat = model(x), model(views)
-        if saliency is not None:
-            m, m_g = _by_captum(saliency, model, x, to_views, copies, f, flat)
+        if saliency is not None:  # the largest logit of f, and of f(g(.)), attributed to x
+
+            def of_views(rows: Tensor) -> Tensor:  # captum may concatenate several batches
+                parts = [part.unflatten(0, copies.shape[:2]) for part in rows.split(len(flat))]
+                return model(torch.cat([to_views(part).flatten(0, 1) for part in parts]))
+
+            m = captum_map(saliency, model, x, f.argmax(-1))
+            m_g = captum_map(saliency, of_views, copies.flatten(0, 1), flat.argmax(-1)).unflatten(0, copies.shape[:2])
     f_g, views = (rows.unflatten(0, (len(x), S)) for rows in (flat, views))
     SI = None if m is None or m_g is None else similarity(m, m_g)
     agree = f_g.argmax(-1) == f.argmax(-1)[:, None]
@@ -64,21 +70,6 @@ def _with_gradient(model: Logits, x: Tensor, to_views: ToViews) -> tuple[Tensor,
         views = to_views(x)
         f = model(views)
         return views.detach(), f.detach(), gradient_of_largest(f, x)
-
-
-def _by_captum(
-    method: str, model: Logits, x: Tensor, to_views: ToViews, copies: Tensor, f: Tensor, flat: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Attribute the largest logit of f, and of f(g(.)), to x; captum may concatenate several batches."""
-    B, S = copies.shape[:2]
-
-    def of_views(rows: Tensor) -> Tensor:
-        parts = rows.split(B * S)
-        return model(torch.cat([to_views(part.unflatten(0, (B, S))).flatten(0, 1) for part in parts]))
-
-    m = captum_map(method, model, x, f.argmax(-1))
-    m_g = captum_map(method, of_views, copies.flatten(0, 1), flat.argmax(-1))
-    return m, m_g.unflatten(0, (B, S))
 
 
 CAPTUM = {

@@ -203,7 +203,11 @@ class Model:
                 f"the model must return at least {self.smallest} outputs, one for each class of the data; "
                 f"it returned {f.shape[1]}. Is it the right model, or the right data?"
             )
-        _check_finite(f)
+        if not torch.isfinite(f.detach().sum()) and len(bad := (~torch.isfinite(f)).any(1).nonzero()):
+            raise InputError(
+                f"the model must return finite logits; it returned NaN or infinity for {len(bad)} of {len(f)} inputs "
+                f"(or their views), first for number {int(bad[0, 0])}. Has its training diverged?"
+            )
         return f.to(x)
 
     def _call(self, x: Tensor) -> Any:
@@ -233,13 +237,3 @@ class Model:
         finally:
             for module in modes:
                 module.training = True
-
-
-def _check_finite(f: Tensor) -> None:
-    if not torch.isfinite(f.detach().sum()):
-        bad = (~torch.isfinite(f)).any(1).nonzero()
-        if len(bad):
-            raise InputError(
-                f"the model must return finite logits; it returned NaN or infinity for {len(bad)} of {len(f)} inputs "
-                f"(or their views), first for number {int(bad[0, 0])}. Has its training diverged?"
-            )

@@ -9,10 +9,10 @@ so that every strength has equal weight and small ones are not lost among the co
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -51,22 +51,22 @@ class Orbit:
         at = torch.tensor(self.strengths)[:, None] == torch.tensor(self.levels)
         return at.double() / at.sum(0)
 
-    def draw(self, B: int, rng: torch.Generator) -> "ViewTransforms":
+    def draw(self, B: int, rng: torch.Generator) -> "Drawn":
+        """Draw all elements of a finite group but the identity, or noise of rising strength."""
         if isinstance(self.transform, FiniteGroup):
-            return Elements(self.transform, tuple(range(1, self.transform.order)))
+            return Drawn([(self.transform, range(1, self.transform.order))])
         parts = list(self.transform.parts) if isinstance(self.transform, Compose) else [self.transform]
         t = torch.linspace(0, 1, self.S // 2 + 1)[1:].repeat_interleave(2)
-        return Chain(tuple(_draw(part, B, t, rng) for part in parts))  # type: ignore[arg-type]
+        return Drawn([(part, _draw(part, B, t, rng)) for part in parts])  # type: ignore[arg-type, misc]
 
 
-def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> "ViewTransforms":
+def _draw(part: Transform, B: int, t: Tensor, rng: torch.Generator) -> Any:
     """Draw elements of a finite part uniformly, and noise of strength t for any other."""
     if isinstance(part, FiniteGroup):
-        elements = torch.randint(part.order, (len(t),), generator=rng, device=rng.device)
-        return Elements(part, tuple(elements.tolist()))
+        return torch.randint(part.order, (len(t),), generator=rng, device=rng.device).tolist()
     u = rows(lambda B: torch.rand(B, len(t) // 2, part.noise_dim, generator=rng, device=rng.device), B, rng) * 2 - 1
     u = u / u.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(u.dtype).tiny)
-    return Noise(part, torch.stack([u, -u], dim=2).flatten(1, 2) * t.to(u)[:, None])
+    return torch.stack([u, -u], dim=2).flatten(1, 2) * t.to(u)[:, None]
 
 
 def orbit_of(transform: Transform, shape: Sequence[int], levels: int = 8) -> Orbit:
@@ -106,75 +106,36 @@ def _shift(group: Translations, j: int, shape: Sequence[int]) -> float:
     return round(math.hypot(*sides), 4)
 
 
-class ViewTransforms(ABC):
+@dataclass(frozen=True, eq=False)
+class Drawn:
     """One transformation for every input and view, differentiable in the inputs [B, S, ...], repeated per view."""
 
-    @abstractmethod
-    def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Transform."""
-
-    def invertible(self) -> "ViewTransforms":
-        """Return the part of the transformations that has an inverse (default: all)."""
-        return self
-
-    @abstractmethod
-    def inverse(self) -> "ViewTransforms":
-        """Return the inverse of `invertible`, exact up to interpolation."""
-
-    def round_trip(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        """Transform and invert: what interpolation, padding and cropping alone do to the inputs."""
-        return self.inverse().apply(self.invertible().apply(x))
-
-
-@dataclass(frozen=True)
-class Elements(ViewTransforms):
-    """One element of a finite group for each view."""
-
-    group: FiniteGroup
-    elements: tuple[int, ...]
+    parts: list[tuple[Transform, Any]]  # in sequence; each with its noise [B, S, K], or a finite group's elements [S]
 
     def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        pairs = zip(x.unbind(1), self.elements, strict=True)
-        return torch.stack([self.group.element(view, j) for view, j in pairs], dim=1)
-
-    def inverse(self) -> "Elements":
-        return Elements(self.group, tuple(self.group.inverse_of(j) for j in self.elements))
-
-
-@dataclass(frozen=True, eq=False)
-class Noise(ViewTransforms):
-    """A transformation with given noise; the opposite noise inverts it, since exp(-A) exp(A) = 1."""
-
-    transform: Transform
-    eps: Float[Tensor, "B S K"]
-
-    def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        B, S = x.shape[:2]
-        eps = self.eps.to(x).reshape(B * S, 1, -1)
-        return self.transform.act(x.flatten(0, 1), eps).squeeze(1).unflatten(0, (B, S))
-
-    def invertible(self) -> "Noise":
-        """Return the same without the noise of one-way widths."""
-        keep = [name not in self.transform.one_way for name in self.transform.names]
-        return Noise(self.transform, self.eps * self.eps.new_tensor(keep))
-
-    def inverse(self) -> "Noise":
-        return Noise(self.transform, -self.invertible().eps)
-
-
-@dataclass(frozen=True)
-class Chain(ViewTransforms):
-    """Several transformations in sequence."""
-
-    parts: tuple[ViewTransforms, ...]
-
-    def apply(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
-        for part in self.parts:
-            x = part.apply(x)
+        for part, how in self.parts:
+            x = _act(part, how, x)
         return x
 
-    def invertible(self) -> "Chain":
-        return Chain(tuple(part.invertible() for part in self.parts))
+    def round_trip(self, x: Float[Tensor, "B S ..."]) -> Float[Tensor, "B S ..."]:
+        """Transform and invert: what interpolation, padding and cropping alone do to the inputs.
 
-    def inverse(self) -> "Chain":
-        return Chain(tuple(part.inverse() for part in reversed(self.parts)))
+        The opposite noise inverts a transformation, since exp(-A) exp(A) = 1; one-way widths stay out.
+        """
+        there, back = [], []
+        for part, how in self.parts:
+            if isinstance(part, FiniteGroup):
+                there.append((part, how))
+                back.append((part, [part.inverse_of(j) for j in how]))
+            else:
+                how = how * how.new_tensor([name not in part.one_way for name in part.names])
+                there.append((part, how))
+                back.append((part, -how))
+        return Drawn(there + back[::-1]).apply(x)
+
+
+def _act(part: Transform, how: Any, x: Tensor) -> Tensor:
+    if isinstance(part, FiniteGroup):
+        return torch.stack([part.element(view, j) for view, j in zip(x.unbind(1), how, strict=True)], dim=1)
+    eps = how.to(x).flatten(0, 1)[:, None]
+    return part.act(x.flatten(0, 1), eps).squeeze(1).unflatten(0, x.shape[:2])

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from augury import __version__
-from augury.cli import adapt, amortize, audit, bench, compare, data, doctor, export, learn, report, reproduce
+from augury.cli import adapt, amortize, audit, compare, data, doctor, export, learn, report, reproduce
 from augury.cli.console import err, say_error
 from augury.cli.processes import check_alone
 from augury.core.errors import AuguryError
@@ -37,10 +37,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (learn, audit, amortize, adapt, export, report, compare, reproduce, bench, doctor):
+for module in (learn, audit, amortize, adapt, export, report, compare, reproduce, doctor):
     name = module.__name__.rpartition(".")[2]
-    words = getattr(reproduce, "PASS_ON", None) if module in (reproduce, bench) else None
+    words = reproduce.PASS_ON if module is reproduce else None
     app.command(name, help=module.HELP, epilog=EXIT_CODES, context_settings=words)(getattr(module, name))
+    if module is reproduce:
+        app.command("bench", help=reproduce.BENCH, epilog=EXIT_CODES, context_settings=words)(reproduce.bench)
 app.add_typer(data.app, name="data")
 
 

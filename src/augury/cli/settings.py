@@ -16,9 +16,10 @@ from augury.config.synonyms import SYNONYMS, renamed
 from augury.core.errors import InputError, choose
 from augury.export.policy import Policy
 from augury.models.networks import NETWORKS
+from augury.records.record import Wrong, reader
 
-NUMBERS, WORDS = Mapping, list
-CALLED = {
+NUMBERS, WORDS = dict[str, float], list[str]
+CALLED: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     str: "a text",
@@ -148,23 +149,11 @@ def from_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} must be TOML, such as epochs = 20; it is not: {error}.") from error
     for name, value in values.items():
         kind = KINDS[choose(f"setting in {path}", name, KINDS)]
-        if not _fits(value, kind):
-            raise InputError(f"{name} in {path} must be {CALLED[kind]}; got {value!r}.")
-        if kind is NUMBERS:
-            values[name] = {key: float(number) for key, number in value.items()}
-        elif kind is float:
-            values[name] = float(value)
+        try:
+            values[name] = reader(kind)(value)
+        except Wrong:
+            raise InputError(f"{name} in {path} must be {CALLED[kind]}; got {value!r}.") from None
     return values
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    if kind in (int, float):
-        return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
-    if kind is NUMBERS:
-        return isinstance(value, dict) and all(_fits(v, float) for v in value.values())
-    if kind is WORDS:
-        return isinstance(value, list) and all(isinstance(v, str) for v in value)
-    return isinstance(value, kind)
 
 
 def to_toml(values: Mapping[str, Any]) -> str:
