@@ -142,10 +142,10 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 def saliency_maps(model: "nn.Module", x: "Tensor", group: "FiniteGroup") -> list[dict[str, Any]]:
     """Return images, their first views, and the saliency map of each, moved back to the frame of the image."""
     from augury.auditing.measures import compare
-    from augury.auditing.orbits import Elements
+    from augury.auditing.orbits import Drawn
 
-    elements = tuple(range(min(VIEWS, group.order)))
-    seen = compare(model, x, Elements(group, elements).apply, len(elements))
+    elements = range(min(VIEWS, group.order))
+    seen = compare(model, x, Drawn([(group, elements)]).apply, len(elements))
     assert seen.m_g is not None and seen.SI is not None
 
     def whole(pictures: "Tensor") -> Any:

@@ -169,8 +169,7 @@ def _made(found: Any, source: str) -> Callable[[Any], Any]:
             f"'{source}' must be a module, a function from inputs to logits, or a function without parameters that "
             f"makes one of these; got {found!r:.60}."
         )
-    made: Callable[[Any], Any] = found
-    return made
+    return found
 
 
 class Model:

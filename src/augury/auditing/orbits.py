@@ -122,7 +122,8 @@ class Drawn:
 
         The opposite noise inverts a transformation, since exp(-A) exp(A) = 1; one-way widths stay out.
         """
-        there, back = [], []
+        there: list[tuple[Transform, Any]] = []
+        back: list[tuple[Transform, Any]] = []
         for part, how in self.parts:
             if isinstance(part, FiniteGroup):
                 there.append((part, how))

@@ -128,8 +128,7 @@ def map_colours(m: Tensor) -> np.ndarray:
     total = m.sum(0).float()
     strength = (total / total.abs().max().clamp(min=1e-30)).numpy()[..., None]
     colour = np.where(strength > 0, np.array([0.75, 0.1, 0.1]), np.array([0.1, 0.2, 0.75]))
-    mixed: np.ndarray = 1 - np.abs(strength) * (1 - colour)
-    return mixed
+    return 1 - np.abs(strength) * (1 - colour)
 
 
 def leave_audit(folder: Path, seen: Examined) -> None:

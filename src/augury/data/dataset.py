@@ -87,9 +87,14 @@ class Dataset:
         if not self.class_names:
             highest = max(int(y.max()) for y in (self.y_train, self.y_test) if len(y))
             object.__setattr__(self, "class_names", tuple(map(str, range(highest + 1))))
-        for part in ("train", "test"):
-            check_classes(getattr(self, f"y_{part}"), len(self.class_names), part)
-        if len(self.class_names) < 2:
+        C = len(self.class_names)
+        for part, y in (("train", self.y_train), ("test", self.y_test)):
+            if len(y) and not 0 <= int(y.min()) <= int(y.max()) < C:
+                raise InputError(
+                    f"{part}: labels must lie between 0 and {C - 1}, one for each class name; "
+                    f"got {int(y.min())} to {int(y.max())}."
+                )
+        if C < 2:
             raise InputError(
                 f"classification needs at least two classes; got one only ('{self.class_names[0]}'). "
                 f"With a single class there is nothing to learn."
@@ -225,30 +230,6 @@ def check_lengths(x: Sized, y: Sized, part: str) -> None:
         )
 
 
-def check_targets(y: Tensor, task: str, part: str) -> None:
-    """Raise unless the targets fit the task."""
-    if task == "classification":
-        if y.dtype != torch.int64:
-            raise InputError(
-                f"{part}: class labels must be integers; got {y.dtype}. For real targets, say task='regression'."
-            )
-        if y.ndim != 1:
-            raise InputError(f"{part}: class labels must be one number per example, [N]; got {list(y.shape)}.")
-        return
-    if not y.is_floating_point() or y.ndim != 2:
-        raise InputError(f"{part}: regression targets must be floats [N, D]; got {y.dtype} of {list(y.shape)}.")
-    check_finite(y, part, "targets")
-
-
-def check_classes(y: Tensor, n_classes: int, part: str) -> None:
-    """Raise unless every label is one of 0 to n_classes - 1."""
-    if len(y) and not 0 <= int(y.min()) <= int(y.max()) < n_classes:
-        raise InputError(
-            f"{part}: labels must lie between 0 and {n_classes - 1}, one for each class name; "
-            f"got {int(y.min())} to {int(y.max())}."
-        )
-
-
 def check_pair(x: Tensor | Rows, y: Tensor, kind: str, task: str, part: str) -> None:
     """Raise unless inputs and targets of one part fit their kind, their task and each other."""
     check_lengths(x, y, part)
@@ -258,4 +239,13 @@ def check_pair(x: Tensor | Rows, y: Tensor, kind: str, task: str, part: str) -> 
         raise InputError(f"{part}: inputs must be floats; got {x.dtype}. `load` turns integer pixels into [0, 1].")
     check_shape(x, kind, part)
     check_finite(x, part, "inputs")
-    check_targets(y, task, part)
+    if task == "regression":
+        if not y.is_floating_point() or y.ndim != 2:
+            raise InputError(f"{part}: regression targets must be floats [N, D]; got {y.dtype} of {list(y.shape)}.")
+        check_finite(y, part, "targets")
+    elif y.dtype != torch.int64:
+        raise InputError(
+            f"{part}: class labels must be integers; got {y.dtype}. For real targets, say task='regression'."
+        )
+    elif y.ndim != 1:
+        raise InputError(f"{part}: class labels must be one number per example, [N]; got {list(y.shape)}.")

@@ -166,19 +166,16 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the logits [N, classes]."""
-        logits: np.ndarray = self._outputs(X).numpy()
-        return logits
+        return self._outputs(X).numpy()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of every class [N, classes], in the order of `classes_`."""
-        probabilities: np.ndarray = self._outputs(X).double().softmax(1).numpy()
-        return probabilities
+        return self._outputs(X).double().softmax(1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class [N], as the labels were given to `fit`."""
         which = self._outputs(X).argmax(1).numpy()
-        labels: np.ndarray = self.classes_[which]
-        return labels
+        return self.classes_[which]
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy."""

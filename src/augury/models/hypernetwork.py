@@ -112,8 +112,7 @@ class HyperExtractor(nn.Module):
     def _run(self, x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
         if x.ndim == 4:  # channels last: half the time of a convolution on a CPU
             x = x.contiguous(memory_format=torch.channels_last)
-        features: Tensor = functional_call(self.encoder, dict(weights), (x,))
-        return features
+        return functional_call(self.encoder, dict(weights), (x,))
 
     def _record_moments(self, weights: Mapping[str, Tensor]) -> None:
         if self.norms and self.reference is not None:
@@ -222,8 +221,7 @@ class WeightGenerator(nn.Module):
             self.b2.append(_normal((n,), spread * math.sqrt(0.5), rng))
 
     def hidden(self, i: Float[Tensor, "M K"]) -> Float[Tensor, "M d_h"]:
-        h: Tensor = ACTIVATIONS[self.activation](self.first(i))
-        return h
+        return ACTIVATIONS[self.activation](self.first(i))
 
     def forward(self, i: Float[Tensor, "M K"]) -> dict[str, Float[Tensor, "M ..."]]:
         h = self.hidden(i)

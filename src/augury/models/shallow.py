@@ -234,14 +234,12 @@ class ShallowOrbit(OrbitAverage):
     ) -> Float[Tensor, "B D"]:
         self.transform.check(x)
         eps = self.noise(len(x), samples or self.samples, rng).to(x)
-        outputs: Tensor = self.net.output(self.mean_features(x, eps))
-        return outputs
+        return self.net.output(self.mean_features(x, eps))
 
     def _mean(self, x: Tensor, eps: Tensor) -> Tensor:
         # In evaluation all inputs share one set of noise, and the side must not depend on how many there are.
         side = "weight" if self.side == "weight" else "input"
-        outputs: Tensor = self.net.output(self.mean_features(x, eps[:1], side))
-        return outputs
+        return self.net.output(self.mean_features(x, eps[:1], side))
 
 
 def moved_filters(

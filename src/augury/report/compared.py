@@ -133,11 +133,14 @@ def _audit_figures(audits: list[Audited]) -> Figures:
 
 
 def _adapted_figures(found: list[Adapted]) -> Figures:
+    def entry(name: str) -> Callable[[Any], str]:
+        return lambda a: number(a.adaptation.descriptor.get(name))
+
     groups = dict.fromkeys(name for one in found for name in one.adaptation.descriptor)
     return {
         "data": lambda a: a.adaptation.data,
         "extractor": lambda a: a.adaptation.extractor,
-        **{name: lambda a, name=name: number(a.adaptation.descriptor.get(name)) for name in groups},
+        **{name: entry(name) for name in groups},
         "score": _score,
         "bound": lambda a: number(a.adaptation.bound.total),
         "time": lambda a: seconds(a.adaptation.seconds),
@@ -154,6 +157,9 @@ def _pretrained_figures(found: list[Pretrained]) -> Figures:
     def of_known(write: Callable[[Any], str]) -> Callable[[Any], str]:
         return lambda one: write(one.extractor.pretraining) if one.extractor and one.extractor.pretraining else NOTHING
 
+    def cosine(name: str) -> Callable[[Any], str]:
+        return of_known(lambda k: number(k.invariance.get(name, {}).get("at_1")))
+
     known = [one.extractor.pretraining for one in found if one.extractor and one.extractor.pretraining]
     groups = dict.fromkeys(name for pretraining in known for name in pretraining.invariance)
     return {
@@ -163,10 +169,7 @@ def _pretrained_figures(found: list[Pretrained]) -> Figures:
         "images": lambda one: f"{one.config.get('data', {}).get('train', 0):,}",
         "epochs done": lambda one: f"{len(one.rows)} of {one.config.get('epochs')}",
         "loss": lambda one: number(one.rows[-1].get("loss"), 4) if one.rows else NOTHING,
-        **{
-            f"cosine at 1: {name}": of_known(lambda k, name=name: number(k.invariance.get(name, {}).get("at_1")))
-            for name in groups
-        },
+        **{f"cosine at 1: {name}": cosine(name) for name in groups},
         "time": of_known(lambda k: seconds(k.seconds)),
     }
 

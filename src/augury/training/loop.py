@@ -68,10 +68,12 @@ def fit(
     config: LearnConfig,
     folder: RunFolder | None = None,
     progress: Progress | None = None,
+    method: str | None = None,
 ) -> Fit:
     """Train a learner from start to end, or from its folder's checkpoint to the end.
 
-    If the targets are standardised, scores, outputs and evidence are in their own units all the same.
+    If the targets are standardised, scores, outputs and evidence are in their own units all the same. `method` is the name
+    that callbacks are told (default: as in the settings).
     """
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device), learner.world)
     progress = Progress() if progress is None else progress
@@ -81,7 +83,7 @@ def fit(
         run.begin()
         progress.ahead([*filter(None, (learner.ends_with, TEST_SET * bool(len(data.x_test))))])
         units = {spec.name: spec.unit.symbol for spec in specs}
-        progress.start(config.method, config.epochs, len(batches), run.state.epoch, units)
+        progress.start(method or config.method, config.epochs, len(batches), run.state.epoch, units)
         try:
             return run.to_the_end()
         except torch.linalg.LinAlgError as error:

@@ -27,7 +27,7 @@ from augury.models.hypernetwork import HyperExtractor
 from augury.records.saved import CUSTOM, Pretraining, SavedModel
 from augury.training.batches import streams
 from augury.training.loop import Fit, fit
-from augury.training.progress import Progress, Together, together
+from augury.training.progress import Progress, together
 from augury.training.run_folder import locked, open_run
 from augury.training.saved_model import describe_extractor, save_model
 
@@ -111,25 +111,13 @@ def amortize(
         if place is not None:
             asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
             folder = open_run(place, asked, overwrite=overwrite, resume=resume)
-        result = fit(
-            learner, dataset, config.loop(), folder, _Named(config.method, together(() if world.rank else callbacks))
-        )
+        watcher = together(() if world.rank else callbacks)
+        result = fit(learner, dataset, config.loop(), folder, watcher, config.method)
         known = _pretraining(learner, parsed, dataset, config, result)
         saved = replace(describe_extractor(learner.model), pretraining=known)
         if folder is not None:
             save_model(folder.model, learner.model, saved)
     return Amortized(learner.model, saved, parsed, result.rows, config)
-
-
-class _Named(Together):
-    """Passes the name of the method of pre-training to callbacks."""
-
-    def __init__(self, name: str, watcher: Progress) -> None:
-        super().__init__([watcher])
-        self.name = name
-
-    def start(self, method: str, epochs: int, steps: int, done: int, units: Mapping[str, str]) -> None:
-        super().start(self.name, epochs, steps, done, units)
 
 
 def _extractor(
