@@ -72,8 +72,8 @@ def fit(
 ) -> Fit:
     """Train a learner from start to end, or from its folder's checkpoint to the end.
 
-    If the targets are standardised, scores, outputs and evidence are in their own units all the same. `method` is the name
-    that callbacks are told (default: as in the settings).
+    If the targets are standardised, scores, outputs and evidence are in their own units all the same.
+    Callbacks are told the name `method` (default: that of the settings).
     """
     batches = Batches(data.x_train, data.y_train, config.batch, torch.device(config.device), learner.world)
     progress = Progress() if progress is None else progress
