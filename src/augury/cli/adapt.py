@@ -10,19 +10,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from augury.cli import console as c
 from augury.cli import options as o
-from augury.cli.console import (
-    err,
-    facts_table,
-    interruptible,
-    leave_report,
-    out,
-    percent,
-    print_json,
-    read_data,
-    say,
-    table,
-)
 from augury.cli.settings import pairs
 from augury.config.hyper import CRITERIA, AdaptConfig
 from augury.core.errors import InputError
@@ -102,24 +91,24 @@ def adapt(
     place = extractor.expanduser()
     if not place.exists():
         raise InputError(f"no extractor at {extractor}. Make one: augury amortize DATA --groups ...")
-    with interruptible():
+    with c.interruptible():
         from augury.data.load import load
         from augury.methods.hyper.adapt import adapt, load_extractor
 
         net = load_extractor(place)  # refused before a long read
-        dataset = read_data(load, data, quiet, **reading)
+        dataset = c.read_data(load, data, quiet, **reading)
         with _watching(quiet) as tell:
             found = adapt(
                 net, dataset, origin=str(place), descriptor=entries or None, run=run, overwrite=overwrite,
                 tell=tell, **settings
             ).adaptation  # fmt: skip
-        report = None if run is None else str(leave_report(run))
+        report = None if run is None else str(c.leave_report(run))
     if json:
-        print_json({**found.to_json(), "skipped": len(dataset.skipped), "report": report})
+        c.print_json({**found.to_json(), "skipped": len(dataset.skipped), "report": report})
         return
-    out.print(summary(found, dataset.n_outputs))
+    c.out.print(summary(found, dataset.n_outputs))
     if run is not None and not quiet:
-        say(f"The adapted model is in {run}, its report in {report}")
+        c.say(f"The adapted model is in {run}, its report in {report}")
 
 
 @contextmanager
@@ -127,7 +116,7 @@ def _watching(quiet: bool) -> "Iterator[Tell | None]":
     if quiet:
         yield None
         return
-    with err.status("adapting") as status:
+    with c.err.status("adapting") as status:
 
         def tell(descriptor: Mapping[str, float], value: float) -> None:
             entries = ", ".join(f"{name} {entry:.2f}" for name, entry in descriptor.items())
@@ -155,7 +144,7 @@ def _bars(found: Adaptation) -> Table:
         bar = Text("█" * full, colour, no_wrap=True).append("░" * (BAR - full), "dim")
         rows.append([name, bar, f"{value:.2f}", verdict])
     scale = "sensitive".ljust(BAR - len("invariant")) + "invariant"
-    return table(title, ("group", scale, "", ""), rows, left=4, frame=False)
+    return c.table(title, ("group", scale, "", ""), rows, left=4, frame=False)
 
 
 def _facts(found: Adaptation, n_outputs: int) -> Table:
@@ -169,11 +158,11 @@ def _facts(found: Adaptation, n_outputs: int) -> Table:
     rows["on training"] = f"{_score(found, found.train_score)} of {found.N} examples"
     rows["log evidence"] = "-" if found.log_evidence is None else f"{found.log_evidence:.1f}"
     rows["seconds"] = f"{found.seconds:.1f}"
-    return facts_table(rows)
+    return c.facts_table(rows)
 
 
 def _score(found: Adaptation, value: float | None) -> str:
-    return percent(value) if value is None or found.score_name == "accuracy" else f"{value:.3f}"
+    return c.percent(value) if value is None or found.score_name == "accuracy" else f"{value:.3f}"
 
 
 def _bound(found: Adaptation) -> Table:
@@ -182,4 +171,4 @@ def _bound(found: Adaptation) -> Table:
     total = f"{b.total:.3f}" + ("" if b.total < 1 else " (vacuous)")
     columns = ("training", "head: 2XB/sqrt(n)", "choice of descriptor", "together")
     row = [f"{b.risk:.3f}", f"{b.complexity:.3f}", f"{b.choice:.3f}", total]
-    return table(title, columns, [row], left=0, frame=False)
+    return c.table(title, columns, [row], left=0, frame=False)

@@ -8,24 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from augury.cli import console as c
 from augury.cli import options as o
-from augury.cli.console import (
-    duration,
-    gigabytes,
-    interruptible,
-    leave_report,
-    live_bar,
-    note,
-    number,
-    out,
-    percent,
-    plural,
-    print_json,
-    read_data,
-    say,
-    table,
-    widths_table,
-)
 from augury.cli.processes import is_first, launched
 from augury.cli.settings import LearnRequest, merge, pairs, settings_of, widths
 from augury.config.learn import LearnConfig
@@ -182,7 +166,7 @@ def learn(
     parts = (Path(request.values["data"]).stem or "data", request.values.get("variant"), request.method)
     name = "-".join(word for word in parts if word)
     folder = folder_for(request.folder("run"), name, several=seeds > 1, **again) if first else Path()
-    with interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
+    with c.interruptible(f"The same command with --run {folder} --resume continues from the last checkpoint."):
         if dry_run:
             _forecast(request, folder, as_json=json, quiet=quiet)
         else:
@@ -198,7 +182,7 @@ def _read(request: LearnRequest, quiet: bool) -> "tuple[Dataset, dict[str, Any]]
     from augury.methods.prepare import image_side
 
     side = image_side(request.settings.get("model"), request.method)
-    data = read_data(load, request.values["data"], quiet, side=side, **request.reading)
+    data = c.read_data(load, request.values["data"], quiet, side=side, **request.reading)
     own = {} if request.policy is None else request.policy.settings(data.kind, data.input_shape)
     return data, own | request.settings
 
@@ -209,26 +193,26 @@ def _learn(request: LearnRequest, folder: Path, again: dict[str, Any], *, as_jso
 
     board = request.folder("tensorboard")
     callbacks = [
-        *live_bar(quiet, request.baseline),
+        *c.live_bar(quiet, request.baseline),
         *([TensorBoard(board)] if board is not None and is_first() else []),
     ]
     data, settings = _read(request, quiet)
     learned = learn(data, method=request.method, run=folder, callbacks=callbacks, **again, **settings)
     if not is_first():
         return
-    report = leave_report(folder)
+    report = c.leave_report(folder)
     found, plain = learned.invariance, learned.baseline and learned.baseline.invariance
     if as_json:
-        print_json({
+        c.print_json({
             **found.to_json(),
             "baseline": plain and {name: getattr(plain, name) for name in COMPARED},
             "skipped": len(data.skipped),
             "report": str(report),
         })
         return
-    out.print(summary([found, plain] if plain else [found]))
+    c.out.print(summary([found, plain] if plain else [found]))
     if not quiet:
-        say(f"The run is in {folder}, its report in {report}")
+        c.say(f"The run is in {folder}, its report in {report}")
 
 
 def _learn_seeds(
@@ -237,18 +221,18 @@ def _learn_seeds(
     from augury.methods.seeds import learn_seeds
 
     data, settings = _read(request, quiet)
-    options = {**again, **settings, "method": request.method, "callbacks": live_bar(quiet, request.baseline)}
+    options = {**again, **settings, "method": request.method, "callbacks": c.live_bar(quiet, request.baseline)}
     trained = learn_seeds(data, seeds, run=folder, **options)
     runs = [learned.invariance for learned in trained.runs]
     if as_json:
         widths = {name: width.to_json() for name, width in trained.widths.items()}
-        print_json({"widths": widths, "runs": [run.to_json() for run in runs]})
+        c.print_json({"widths": widths, "runs": [run.to_json() for run in runs]})
         return
-    rows = [[Path(run.run or "").name, *(number(w.value, w.unit) for w in run.widths.values())] for run in runs]
-    out.print(table("Each training", ["run", *trained.widths], rows))
-    out.print(Group(widths_table(trained.widths), _scores(runs)))
+    rows = [[Path(run.run or "").name, *(c.number(w.value, w.unit) for w in run.widths.values())] for run in runs]
+    c.out.print(c.table("Each training", ["run", *trained.widths], rows))
+    c.out.print(Group(c.widths_table(trained.widths), _scores(runs)))
     if not quiet:
-        say(f"The runs are in {folder}, each with its report; intervals include the spread over {seeds} trainings.")
+        c.say(f"The runs are in {folder}, each with its report; intervals include the spread over {seeds} trainings.")
 
 
 COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", "run")
@@ -258,7 +242,7 @@ COMPARED = ("method", "test_accuracy", "test_error", "log_evidence", "seconds", 
 def summary(runs: list[Invariance]) -> Group:
     """Return what is shown of a run and of its baseline."""
     found = Text(headline(runs[0]).striptags(), style="bold")
-    widths = [widths_table(runs[0].widths)] if runs[0].widths and runs[0].method != "plain" else []
+    widths = [c.widths_table(runs[0].widths)] if runs[0].widths and runs[0].method != "plain" else []
     return Group(found, *widths, _scores(runs), *(Text(note) for run in runs for note in run.notes))
 
 
@@ -268,10 +252,10 @@ def _scores(runs: list[Invariance]) -> Table:
     columns = ["method", "network", "test error (RMSE)" if regression else "test accuracy"]
     rows = []
     for run in runs:
-        score = percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4g}"
+        score = c.percent(run.test_accuracy) if run.test_error is None else f"{run.test_error:.4g}"
         middle = [f"{run.log_evidence:.1f}" if run.log_evidence is not None else "-"] if evidence else []
         rows.append([run.method, run.model, score, *middle, f"{run.seconds:.0f}"])
-    return table("On the test set", [*columns, *(["log evidence"] if evidence else []), "seconds"], rows, left=2)
+    return c.table("On the test set", [*columns, *(["log evidence"] if evidence else []), "seconds"], rows, left=2)
 
 
 def _forecast(request: LearnRequest, folder: Path, *, as_json: bool, quiet: bool) -> None:
@@ -284,12 +268,12 @@ def _forecast(request: LearnRequest, folder: Path, *, as_json: bool, quiet: bool
         runs.append(forecast(data, method="plain", **request.config.shared() | {"model": runs[0].model}))
     if as_json:
         total = sum(run.seconds for run in runs)
-        print_json({"run": str(folder), "seconds": total, "runs": [run.to_json() for run in runs]})
+        c.print_json({"run": str(folder), "seconds": total, "runs": [run.to_json() for run in runs]})
         return
-    out.print(_forecast_table(runs))
-    say(f"The run would go to {folder}. Nothing was written.")
+    c.out.print(_forecast_table(runs))
+    c.say(f"The run would go to {folder}. Nothing was written.")
     if not quiet:
-        note("Estimated from a few steps on this machine under its present load.", style="dim")
+        c.note("Estimated from a few steps on this machine under its present load.", style="dim")
 
 
 def _forecast_table(runs: "list[Forecast]") -> Table:
@@ -299,11 +283,11 @@ def _forecast_table(runs: "list[Forecast]") -> Table:
         "network": [f"{run.model}, {run.weights:,} weights" for run in runs],
         "data": [f"{run.data}: {run.train:,} to train on, {run.test:,} to test" for run in runs],
         "widths": [", ".join(run.widths) or "-" for run in runs],
-        "training": [f"{plural(run.epochs, 'epoch')} of {plural(run.steps, 'step')}" for run in runs],
-        "evidence": [plural(run.climbs, "step") if run.climbs else "-" for run in runs],
+        "training": [f"{c.plural(run.epochs, 'epoch')} of {c.plural(run.steps, 'step')}" for run in runs],
+        "evidence": [c.plural(run.climbs, "step") if run.climbs else "-" for run in runs],
         "device": [run.device for run in runs],
-        "memory": [f"about {gigabytes(run.memory)}" for run in runs],
-        "time": [f"about {duration(run.seconds)}" for run in runs],
+        "memory": [f"about {c.gigabytes(run.memory)}" for run in runs],
+        "time": [f"about {c.duration(run.seconds)}" for run in runs],
     }
     for name, values in rows.items():
         made.add_row(name, *values)
