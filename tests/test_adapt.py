@@ -13,8 +13,9 @@ from augury.config.hyper import AdaptConfig
 from augury.core.rng import generator
 from augury.methods.hyper.adapt import adapt
 from augury.methods.hyper.descriptor_search import Objective, Point, climb, starts, to_levels
-from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
+from augury.methods.hyper.scores import bounded_loss, held_out, score
 from augury.records.results import Adaptation, Bound, in_words
+from augury.training.evaluate import outputs_of
 from augury.training.run_folder import read_run
 from augury.training.saved_model import describe_extractor, save_model
 from refusal import refused
@@ -127,7 +128,7 @@ def test_the_bound_equals_the_formula_term_by_term(net):
     b = done.adaptation.bound
     n = len(data.x_train)
     assert (b.n, b.descriptors, b.failure) == (n, 9, 0.1)
-    z = passed(done.model[0], data.x_train).double()
+    z = outputs_of(done.model[0], data.x_train).double()
     centred = z - z.mean(0)
     scale = centred.square().sum(1).mean().sqrt()
     Z = centred / scale
@@ -160,7 +161,7 @@ def test_the_bounded_loss_is_one_lipschitz():
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_the_held_out_estimate_equals_heads_that_are_fitted_anew(net, kind):
     data = task(0, N=40, kind=kind)
-    features = passed(extractor().materialise(torch.tensor([0.5, 0.5])), data.x_train)
+    features = outputs_of(extractor().materialise(torch.tensor([0.5, 0.5])), data.x_train)
     from augury.evidence.head import fit_head
 
     head = fit_head(features, data.y_train, 2, tolerance=1e-8)

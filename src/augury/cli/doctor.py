@@ -1,15 +1,19 @@
 """`augury doctor`: what is installed, and whether a planted invariance is found in your own data."""
 
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group
 
+from augury import __version__
+from augury.cli import console as c
 from augury.cli import options as o
-from augury.cli.console import facts_table, interruptible, live_bar, out, plural, print_json, read_data, widths_table
-from augury.cli.environment import environment, in_words
 from augury.config.learn import method_name
 from augury.core.errors import InputError, choose
+from augury.data.named import cache_dir, data_dirs, listing
 from augury.models.networks import NETWORKS
 
 if TYPE_CHECKING:
@@ -74,24 +78,24 @@ def doctor(
         if value <= 0:
             raise InputError(f"{name} must be positive (images: at least 2); got {value}.")
     recovery = None
-    with interruptible():
+    with c.interruptible():
         facts = environment()
         if not json and not (quiet and data):
-            out.print(facts_table(in_words(facts)))
+            c.out.print(c.facts_table(in_words(facts)))
         if data is not None:
             from augury.data.load import load
             from augury.methods.doctor import recover
 
-            found = read_data(load, data, quiet, **reading)
+            found = c.read_data(load, data, quiet, **reading)
             recovery = recover(
-                found, plant, images=images, seconds=seconds, control=control, callbacks=live_bar(quiet), **settings
+                found, plant, images=images, seconds=seconds, control=control, callbacks=c.live_bar(quiet), **settings
             )
     if json:
-        print_json({"environment": facts, "recovery": recovery and recovery.to_json()})
+        c.print_json({"environment": facts, "recovery": recovery and recovery.to_json()})
     elif recovery is None:
-        out.print("\nTo try it on your data: augury doctor DATA", style="dim")
+        c.out.print("\nTo try it on your data: augury doctor DATA", style="dim")
     else:
-        out.print(summary(recovery))
+        c.out.print(summary(recovery))
     if recovery is not None and recovery.verdict != "recovered":
         raise typer.Exit(NOT_RECOVERED)
 
@@ -99,6 +103,68 @@ def doctor(
 def summary(recovery: "Recovery") -> Group:
     """Return what is shown of a recovery."""
     style = STYLES.get(recovery.verdict, "bold red")
-    budget = f"{plural(recovery.images, 'example')}, {plural(recovery.epochs, 'epoch')}, {recovery.seconds:.0f} seconds"
+    budget = (
+        f"{c.plural(recovery.images, 'example')}, {c.plural(recovery.epochs, 'epoch')}, {recovery.seconds:.0f} seconds"
+    )
     head = f"\n[{style}]{recovery.verdict}[/] by {recovery.method} with {recovery.model} ({budget})"
-    return Group(head, recovery.why, recovery.advice, "", widths_table(recovery.learned))
+    return Group(head, recovery.why, recovery.advice, "", c.widths_table(recovery.learned))
+
+
+PACKAGES = ("torch", "numpy", "safetensors", "typer")
+OPTIONAL = (
+    "kornia",
+    "torchvision",
+    "albumentations",
+    "tensorboard",
+    "captum",
+    "lightning-fabric",
+    "scikit-learn",
+    "mlxtend",
+)
+
+
+def environment() -> dict[str, Any]:
+    """Return the facts as plain data; loads torch."""
+    import torch
+
+    pages = ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES")
+    total, free = (os.sysconf("SC_PAGE_SIZE") * os.sysconf(p) if hasattr(os, "sysconf") else None for p in pages)
+    devices = ["cpu"] + [f"cuda:{k} ({torch.cuda.get_device_name(k)})" for k in range(torch.cuda.device_count())]
+    devices += ["mps"] if torch.backends.mps.is_available() else []
+    return {
+        "augury": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: found(name) for name in PACKAGES},
+        "optional": {name: found(name) for name in OPTIONAL},
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "memory_bytes": total,
+        "memory_free_bytes": free,
+        "devices": devices,
+        "data_folders": list(map(str, data_dirs())),
+        "cache": str(cache_dir()),
+        "data_sets": {line.name: line.found for line in listing()},
+    }
+
+
+def found(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def in_words(facts: dict[str, Any]) -> dict[str, str]:
+    """Return the environment as text."""
+    there = [name for name, place in facts["data_sets"].items() if place]
+    memory = " of ".join(c.gigabytes(facts[name]) for name in ("memory_free_bytes", "memory_bytes"))
+    return {
+        "augury": f"{facts['augury']}, Python {facts['python']}, {facts['platform']}",
+        "packages": ", ".join(f"{name} {v or 'missing'}" for name, v in facts["packages"].items()),
+        "optional": ", ".join(f"{name} {v or '-'}" for name, v in facts["optional"].items()),
+        "processor": f"{facts['cores']} cores, {facts['threads']} threads in use by torch",
+        "memory": f"{memory} free",
+        "devices": ", ".join(facts["devices"]),
+        "data": f"{', '.join(there)} (looked in {', '.join(facts['data_folders'])})",
+    }

@@ -51,9 +51,6 @@ class AuditConfig(Settings):
     """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        smallest = {"levels": 1, "floor_images": 2, "batch": 1}
-        for name in (*smallest, "images", "drift_images", "jacobian_images", "worst", "seed"):
-            if getattr(self, name) < smallest.get(name, 0):
-                raise InputError(f"{name} must be at least {smallest.get(name, 0)}; got {getattr(self, name)}.")
+        self.at_least(levels=1, floor_images=2, batch=1, images=0, drift_images=0, jacobian_images=0, worst=0, seed=0)
         if self.images == 1 or self.drift_images == 1:
             raise InputError("images and drift_images must be at least 2, for a standard error; got 1.")

@@ -66,11 +66,10 @@ class AmortizeConfig(Settings):
 
     def __post_init__(self) -> None:
         choose("method", self.method, METHODS)
-        for name in ("epochs", "batch", "projection", "per_step"):
-            _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("rate", "rate_end", "weight_decay", "invariance", "d_h", "seed"):
-            _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
-        _check("temperature", self.temperature, self.temperature > 0, "above 0")
+        self.at_least(epochs=1, batch=1, projection=1, per_step=1)
+        self.at_least(rate=0, rate_end=0, weight_decay=0, invariance=0, d_h=0, seed=0)
+        if not self.temperature > 0:
+            raise InputError(f"temperature must be above 0; got {self.temperature}.")
         if self.batch < 2:
             raise InputError(f"batch must be at least 2: images are compared with one another; got {self.batch}.")
 
@@ -91,11 +90,6 @@ class AmortizeConfig(Settings):
             checkpoint_seconds=self.checkpoint_seconds,
             choose_from=1.0,
         )
-
-
-def _check(name: str, value: float | int, holds: bool, what: str) -> None:
-    if not holds:
-        raise InputError(f"{name} must be {what}; got {value}.")
 
 
 def corners(K: int) -> list[tuple[float, ...]]:
@@ -160,13 +154,13 @@ class AdaptConfig(Settings):
 
     def __post_init__(self) -> None:
         choose("criterion", self.criterion, CRITERIA)
-        for name, lowest in (("images", 2), ("scouts", 2), ("climbs", 1), ("steps", 0), ("folds", 0)):
-            _check(name, getattr(self, name), getattr(self, name) >= lowest, f"at least {lowest}")
+        self.at_least(images=2, scouts=2, climbs=1, steps=0, folds=0)
         if self.folds == 1:
             raise InputError("folds must be 0 (no held-out estimate) or at least 2; got 1.")
-        if self.levels is not None:
-            _check("levels", self.levels, self.levels >= 2, "at least 2 (binary), or left out")
+        if self.levels is not None and self.levels < 2:
+            raise InputError(f"levels must be at least 2 (binary), or left out; got {self.levels}.")
         for name in ("rate", "ridge", "tolerance"):
-            _check(name, getattr(self, name), getattr(self, name) > 0, "positive")
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive; got {getattr(self, name)}.")
         if not 0 < self.failure < 1:
             raise InputError(f"failure must lie between 0 and 1; got {self.failure}.")

@@ -31,7 +31,7 @@ nothing.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -42,16 +42,6 @@ from augury.core.errors import InputError, choose
 from augury.core.rng import generator, spawn
 from augury.data.dataset import Dataset
 from augury.data.rows import in_memory
-
-Draw = Callable[[Float[Tensor, "N 2"], int], Float[Tensor, "N 3 3"]]
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One planted transformation."""
-
-    draw: Draw  # from noise on [-1, 1]^2 and the length of the shorter side in pixels to the maps
-    planted: dict[str, float]  # widths in their units, by generator
 
 
 def translations(shift: Float[Tensor, "N 2"]) -> Float[Tensor, "N 3 3"]:
@@ -76,21 +66,20 @@ def scalings(log_factor: Float[Tensor, " N"]) -> Float[Tensor, "N 3 3"]:
     return T
 
 
-VARIANTS = {
-    "rotated": Variant(lambda eps, side: rotations(180 * eps[:, 0]), {"rotation": 180.0}),
-    "partially_rotated": Variant(lambda eps, side: rotations(90 * eps[:, 0]), {"rotation": 90.0}),
-    "translated": Variant(
-        lambda eps, side: translations(8 * eps / (side / 2)), {"translate_x": 8.0, "translate_y": 8.0}
-    ),
-    "scaled": Variant(lambda eps, side: scalings(math.log(2) * eps[:, 0]), {"scale_x": 2.0, "scale_y": 2.0}),
+VARIANTS: dict[str, tuple[Callable[[Tensor, int], Tensor], dict[str, float]]] = {
+    "rotated": (lambda eps, side: rotations(180 * eps[:, 0]), {"rotation": 180.0}),
+    "partially_rotated": (lambda eps, side: rotations(90 * eps[:, 0]), {"rotation": 90.0}),
+    "translated": (lambda eps, side: translations(8 * eps / (side / 2)), {"translate_x": 8.0, "translate_y": 8.0}),
+    "scaled": (lambda eps, side: scalings(math.log(2) * eps[:, 0]), {"scale_x": 2.0, "scale_y": 2.0}),
 }
-"""The single variants; any of them may be joined by "+"."""
+"""The single variants, which may be joined by "+": from noise [N, 2] on [-1, 1] and the shorter side in pixels to maps
+[N, 3, 3], and the widths that are planted, in their units."""
 
 
 def variant_names(name: str) -> list[str]:
     """Return the single variants of a name."""
     parts = [choose("variant", part.strip(), VARIANTS) for part in name.split("+")]
-    widths = [width for part in parts for width in VARIANTS[part].planted]
+    widths = [width for part in parts for width in VARIANTS[part][1]]
     twice = next((width for width in widths if widths.count(width) > 1), None)
     if twice:
         raise InputError(f"a variant must plant each width once; '{name}' plants {twice} twice.")
@@ -107,7 +96,7 @@ def plant(data: Dataset, name: str, seed: int = 0) -> Dataset:
         )
     rng_train = generator(seed)
     rng_test = spawn(generator(seed))
-    planted = {width: value for part in parts for width, value in VARIANTS[part].planted.items()}
+    planted = {width: value for part in parts for width, value in VARIANTS[part][1].items()}
     return replace(
         data,
         x_train=_transformed(in_memory(data.x_train), parts, rng_train),
@@ -123,7 +112,7 @@ def _transformed(x: Tensor, parts: list[str], rng: torch.Generator) -> Tensor:
     T = torch.eye(3, dtype=torch.float64).expand(N, 3, 3)
     for k, part in enumerate(parts):
         # The next variant acts on what this one gave: out(p) = x(T_1 T_2 ... p).
-        T = T @ VARIANTS[part].draw(noise[:, k], side)
+        T = T @ VARIANTS[part][0](noise[:, k], side)
     return resample(x, T)
 
 

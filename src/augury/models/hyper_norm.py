@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from augury.core.world import ALONE
 from augury.models.batchnorm import BATCH_NORMS, BatchNorm
+from augury.models.layers import swap_modules
 
 
 class MomentNorm(nn.Module):
@@ -69,19 +70,8 @@ class MomentNorm(nn.Module):
 
 def swap_in(encoder: nn.Module) -> list[MomentNorm]:
     """Replace every BatchNorm of a module, in place."""
-    for path, module in list(encoder.named_modules()):
-        if isinstance(module, BATCH_NORMS):
-            parent, _, name = path.rpartition(".")
-            setattr(encoder.get_submodule(parent), name, MomentNorm(module))
+    swap_modules(encoder, BATCH_NORMS, MomentNorm)
     return [module for module in encoder.modules() if isinstance(module, MomentNorm)]
-
-
-def swap_out(encoder: nn.Module) -> None:
-    """Replace every `MomentNorm` of a module by an ordinary BatchNorm, in place."""
-    for path, module in list(encoder.named_modules()):
-        if isinstance(module, MomentNorm):
-            parent, _, name = path.rpartition(".")
-            setattr(encoder.get_submodule(parent), name, module.plain())
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from torch.func import functional_call
 
 from augury.core.errors import InputError, choose, first_line
 from augury.core.evaluation import in_evaluation
-from augury.models.hyper_norm import forget, recording, swap_in, swap_out
-from augury.models.layers import seeded
+from augury.models.hyper_norm import MomentNorm, forget, recording, swap_in
+from augury.models.layers import seeded, swap_modules
 from augury.models.networks import ENCODERS, build_encoder
 from augury.records.saved import CUSTOM
 
@@ -148,7 +148,7 @@ class HyperExtractor(nn.Module):
             net = copy.deepcopy(self.encoder)
         finally:
             forget(self.norms)
-        swap_out(net)
+        swap_modules(net, MomentNorm, MomentNorm.plain)
         for name, theta in weights.items():
             path, _, attribute = name.rpartition(".")
             layer = net.get_submodule(path)

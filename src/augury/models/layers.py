@@ -1,6 +1,7 @@
 """Layers whose initial weights come from an explicit generator, not from torch's global one."""
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
@@ -35,3 +36,11 @@ def he_normal_(weight: Tensor, rng: torch.Generator, factor: float = 1.0) -> Non
     fan_out = weight.shape[0] * weight[0, 0].numel()
     draw = torch.randn(weight.shape, generator=rng, device=rng.device)
     weight.copy_(factor * math.sqrt(2 / fan_out) * draw)
+
+
+def swap_modules(net: nn.Module, kind: Any, make: Callable[[Any], nn.Module]) -> None:
+    """Replace every module of a kind inside a network, in place."""
+    for path, module in list(net.named_modules()):
+        if isinstance(module, kind):
+            parent, _, name = path.rpartition(".")
+            setattr(net.get_submodule(parent), name, make(module))

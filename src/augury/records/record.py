@@ -117,6 +117,12 @@ class Settings(Record):
             choose("setting", name, [f.name for f in fields(cls)])  # type: ignore[arg-type]
         return cls(**given)
 
+    def at_least(self, **lowest: int) -> None:
+        """Raise unless every setting has its lowest value or more."""
+        for name, low in lowest.items():
+            if not getattr(self, name) >= low:
+                raise InputError(f"{name} must be at least {low}; got {getattr(self, name)}.")
+
 
 def parse(name: str, read: Read, value: Any) -> Any:
     """Return a JSON value checked by a reader."""

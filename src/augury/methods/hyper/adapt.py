@@ -25,13 +25,15 @@ from augury.data.load import load
 from augury.data.rows import in_memory
 from augury.evidence.head import Head, fit_head
 from augury.methods.hyper.descriptor_search import FINE, Objective, entry_margins, finalists, to_levels
-from augury.methods.hyper.scores import bounded_loss, held_out, passed, score
+from augury.methods.hyper.scores import bounded_loss, held_out, score
 from augury.methods.prepare import check_device
 from augury.models.hypernetwork import HyperExtractor
 from augury.records.results import Adaptation, Bound, Trial, in_words
+from augury.training.evaluate import outputs_of
 from augury.training.run_folder import check_run, locked, open_run
 from augury.training.saved_model import describe_adapted, load_model, save_model
 
+CHUNK = 500  # inputs in one forward pass
 Tell = Callable[[Mapping[str, float], float], None]  # called with every descriptor that was tried, and with its value
 
 
@@ -132,7 +134,7 @@ def _adapted(
         encoder = net.materialise(i)
         chosen = given is None and config.criterion == "evidence"
         margins = dict(zip(net.groups, entry_margins(objective, i), strict=True)) if chosen else {}
-    features = passed(encoder, data.x_train)
+    features = outputs_of(encoder, data.x_train, CHUNK).to(config.device)
     head = objective.solved(i) if len(x) == len(data.x_train) else None
     if not isinstance(head, Head):
         y = data.y_train.to(features.device)
@@ -218,7 +220,7 @@ def _scored(
     loss = F.mse_loss(standardised, targets) if y.is_floating_point() else F.cross_entropy(outputs, y)
     estimate = held_out(features, y, head, config.folds, generator(config.seed)) if config.folds else None
     train = score(outputs, y)
-    on_test = score(passed(model, data.x_test).cpu(), data.y_test) if len(data.x_test) else None
+    on_test = score(outputs_of(model, data.x_test, CHUNK), data.y_test) if len(data.x_test) else None
     scores = {"test": on_test, "held out": estimate, "training": train}
     where, best = next((name, value) for name, value in scores.items() if value is not None)
     return Adaptation(

@@ -21,20 +21,10 @@ import math
 
 import torch
 from jaxtyping import Float, Int, Shaped
-from torch import Tensor, nn
+from torch import Tensor
 
-from augury.data.rows import Rows
 from augury.evidence.head import Head, standard
 from augury.evidence.head_softmax import Basis, Softmax, basis, normalised, problem
-
-CHUNK = 500  # inputs in one forward pass
-
-
-@torch.no_grad()
-def passed(net: nn.Module, x: Float[Tensor | Rows, "N ..."], chunk: int = CHUNK) -> Float[Tensor, "N d"]:
-    """Return the outputs of a network, chunk by chunk."""
-    device = next((p.device for p in net.parameters()), x.device)
-    return torch.cat([net(part.to(device)) for part in x.split(chunk)])
 
 
 def score(outputs: Float[Tensor, "N C"], y: Shaped[Tensor, "N ..."]) -> float:
