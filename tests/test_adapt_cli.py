@@ -41,7 +41,7 @@ def test_a_signal_while_the_report_is_written_is_a_message(files, augury, tmp_pa
     def stopped(folder):
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr("augury.cli.adapt.leave_report", stopped)
+    monkeypatch.setattr("augury.cli.console.leave_report", stopped)
     words = ("--levels", 2, "--run", tmp_path / "a")
     code, out, err = augury("adapt", files / "e.safetensors", files / "classification.npz", *words)
     assert code == 143 and not out and "SIGTERM" in err

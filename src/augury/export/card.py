@@ -61,9 +61,14 @@ def _learned(run: Run, saved: SavedModel) -> tuple[str, list[str]]:
     assert found is not None
     shown = ("method", "epochs", "batch", "samples", "samples_eval", "optimizer", "rate", "seed")
     lines = [f"- {name}: {run.config[name]}" for name in shown if name in run.config]
+    data = run.config.get("data", {})
+    origin = (
+        f"{found.data}: {data.get('train')} training and {data.get('test')} test examples. The test examples were not "
+        f"used for training. Fingerprint of the training data: `{data.get('fingerprint')}`.\n"
+    )
     return f"{found.model}, trained by {found.method}", [
         f"## What was learned\n\n{_widths(found.widths)}",
-        f"## On what\n\n{_data(run, found)}",
+        f"## On what\n\n{origin}",
         f"## How well\n\n{_scores(found, None if run.baseline is None else run.baseline.invariance)}",
         "## How it was trained\n\n" + "\n".join([*lines, f"- exported by Augury {__version__}"]) + "\n",
     ]
@@ -98,34 +103,20 @@ def _what(saved: SavedModel) -> str:
 def _widths(widths: dict[str, Width]) -> str:
     if not widths:
         return "No transformations: this method uses none.\n"
-    rows = [
-        f"| {name} | {in_unit(w.value, w.unit)} | {_interval(w)} | {w.verdict} | "
-        f"{'-' if w.planted is None else in_unit(w.planted, w.unit)} |"
-        for name, w in widths.items()
-    ]
+    rows = []
+    for name, w in widths.items():
+        high = "no upper end" if w.high is None else in_unit(w.high, w.unit)
+        interval = "-" if w.low is None else f"{in_unit(w.low, w.unit)} to {high}"
+        planted = "-" if w.planted is None else in_unit(w.planted, w.unit)
+        rows.append(f"| {name} | {in_unit(w.value, w.unit)} | {interval} | {w.verdict} | {planted} |")
     head = "| transformation | up to | 95 % interval | verdict | planted truth |\n|---|---|---|---|---|\n"
     return head + "\n".join(rows) + "\n"
 
 
-def _interval(w: Width) -> str:
-    if w.low is None:
-        return "-"
-    high = "no upper end" if w.high is None else in_unit(w.high, w.unit)
-    return f"{in_unit(w.low, w.unit)} to {high}"
-
-
-def _data(run: Run, found: Invariance) -> str:
-    data = run.config.get("data", {})
-    return (
-        f"{found.data}: {data.get('train')} training and {data.get('test')} test examples. "
-        f"The test examples were not used for training. Fingerprint of the training data: "
-        f"`{data.get('fingerprint')}`.\n"
-    )
-
-
 def _scores(invariance: Invariance, baseline: Invariance | None) -> str:
     runs = [("this model", invariance)] + ([("the plain network", baseline)] if baseline else [])
-    rows = [f"| {name} | {_score(i)} | {_evidence(i)} | {i.seconds:.0f} |" for name, i in runs]
+    evidence = ["-" if i.log_evidence is None else f"{i.log_evidence:.1f}" for _, i in runs]
+    rows = [f"| {n} | {_score(i)} | {e} | {i.seconds:.0f} |" for (n, i), e in zip(runs, evidence, strict=True)]
     return "| | test score | log evidence | seconds |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
@@ -133,10 +124,6 @@ def _score(i: Invariance) -> str:
     if i.test_accuracy is not None:
         return f"{100 * i.test_accuracy:.2f} % right"
     return "no test set" if i.test_error is None else f"error {i.test_error:.4g} (root mean square)"
-
-
-def _evidence(i: Invariance) -> str:
-    return "-" if i.log_evidence is None else f"{i.log_evidence:.1f}"
 
 
 def exportable(path: str | Path) -> Run | Adapted:

@@ -51,9 +51,15 @@ def draw(plot: Plot) -> Markup:
     lines = [line for line in map(_drawable, plot.lines) if len(line.x)]
     plot = replace(plot, levels=[(name, y) for name, y in plot.levels if abs(y) <= FAR])
     box = _box(plot, lines)
-    parts = [_grid(plot, box), *(_level(name, y, box) for name, y in plot.levels)]
+    parts = [_grid(plot, box)]
+    for name, y in plot.levels:
+        at = _y(y, box)
+        parts.append(Markup('<path class="level" d="M{} {:.1f}H{}"/>').format(LEFT, at, WIDTH - RIGHT))
+        parts.append(_text(WIDTH - RIGHT, at + (13 if at < TOP + 14 else -5), name, "end soft"))
     if plot.at is not None:
-        parts.append(_mark(plot.at, box))
+        at = _x(plot.at[1], box)
+        parts.append(Markup('<path class="mark" d="M{:.1f} {}V{}"/>').format(at, TOP, HEIGHT - BOTTOM))
+        parts.append(_text(at, TOP - 4, plot.at[0], "mid soft"))
     parts += [_line(line, box) for line in lines]
     said = "; ".join(f"{line.name}: {plot.text(line.y[0])} to {plot.text(line.y[-1])}" for line in lines)
     return Markup(
@@ -111,20 +117,6 @@ def _grid(plot: Plot, box: Sequence[Number]) -> Markup:
     parts += [_text(_x(x, box), HEIGHT - BOTTOM + 16, f"{x:g}", "mid") for x in marks]
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 3, plot.x_label, "mid soft"))
     return Markup("").join(parts)
-
-
-def _level(name: str, y: Number, box: Sequence[Number]) -> Markup:
-    at = _y(y, box)
-    below = at < TOP + 14
-    line = Markup('<path class="level" d="M{} {:.1f}H{}"/>').format(LEFT, at, WIDTH - RIGHT)
-    return line + _text(WIDTH - RIGHT, at + (13 if below else -5), name, "end soft")
-
-
-def _mark(at: tuple[str, Number], box: Sequence[Number]) -> Markup:
-    name, x = at
-    here = _x(x, box)
-    line = Markup('<path class="mark" d="M{:.1f} {}V{}"/>').format(here, TOP, HEIGHT - BOTTOM)
-    return line + _text(here, TOP - 4, name, "mid soft")
 
 
 def _line(line: Line, box: Sequence[Number]) -> Markup:

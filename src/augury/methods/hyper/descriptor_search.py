@@ -168,17 +168,12 @@ def to_levels(objective: Objective, i: Float[Tensor, " K"], levels: int) -> Floa
     steps = levels - 1
     if objective.config.criterion == "loss" or levels >= FINE or len(i) > ALL_CORNERS:
         return (i * steps).round() / steps
-    sides = [_neighbours(v * steps) for v in i.double().tolist()]
+    places = [v * steps for v in i.double().tolist()]
+    sides = [(round(p),) if abs(p - round(p)) < 1e-5 else (math.floor(p), math.ceil(p)) for p in places]
     candidates = [torch.tensor(c).to(i) / steps for c in product(*sides)]
     if len(candidates) == 1:
         return candidates[0]
     return objective.best([objective.at(c) for c in candidates]).i
-
-
-def _neighbours(place: float) -> list[int]:
-    """Return the integers beside a number, or itself if it is one."""
-    nearest = round(place)
-    return [nearest] if abs(place - nearest) < 1e-5 else [math.floor(place), math.ceil(place)]
 
 
 def entry_margins(objective: Objective, i: Float[Tensor, " K"]) -> list[float]:
