@@ -8,7 +8,6 @@ largest logit, blue lowers it, and an invariant model shows the same map twice. 
     views/worst.png     its pictures
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,7 +135,7 @@ def leave_audit(folder: Path, seen: Examined) -> None:
     gallery = worst_gallery(folder / VIEWS, seen.cases)
     (folder / VIEWS / WORST).unlink(missing_ok=True)
     if gallery is not None:
-        write_text(folder / VIEWS / WORST, json.dumps(gallery.to_json(), separators=(",", ":")) + "\n")
+        write_text(folder / VIEWS / WORST, gallery.dumps(None))
     RunFolder(folder).write(seen.audit)
 
 

@@ -102,9 +102,10 @@ class Record:
     def check(self) -> None:
         """Raise an `InputError` if fields contradict each other; called when a record is read."""
 
-    def dumps(self) -> str:
-        """Return the record as indented JSON text."""
-        return json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+    def dumps(self, indent: int | None = 2) -> str:
+        """Return the record as indented JSON text; None for the shortest."""
+        separators = (",", ":") if indent is None else None
+        return json.dumps(self.to_json(), indent=indent, separators=separators, allow_nan=False) + "\n"
 
 
 class Settings(Record):

@@ -3,7 +3,6 @@
 The examples are drawn with a fixed seed, from different classes if possible, and never by their results.
 """
 
-import json
 import math
 from copy import deepcopy
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from augury.core.rng import generator
 from augury.core.units import Unit
 from augury.data.dataset import Dataset
 from augury.records.exhibits import BESIDE, EXHIBITS, VIEWS, Answers, Example, Exhibits, Route
-from augury.records.results import Record
 from augury.training.evaluate import outputs_of
 from augury.training.frames import Painter, dots_behind
 from augury.transforms.base import Transform, independent
@@ -52,10 +50,10 @@ def write_exhibits(
     routes = tuple(Route(w.name, w.unit, w.at, w.learned, gallery) for w, gallery in shown)
     draws = None
     if transform is not None:
-        shown_x = _on_device_of(transform, x)
-        eps = independent(len(x), DRAWS, transform.noise_dim, generator(1)).to(shown_x)
+        there = _on_device_of(transform, x)
+        eps = independent(len(x), DRAWS, transform.noise_dim, generator(1)).to(there)
         with torch.no_grad():
-            draws = painter.gallery("draws", torch.cat([shown_x[:, None], transform.act(shown_x, eps)], dim=1))
+            draws = painter.gallery("draws", torch.cat([there[:, None], transform.act(there, eps)], dim=1))
     if data.task == "classification":
         examples = [Example(i, label=data.class_names[c]) for i, c in zip(index.tolist(), y.tolist(), strict=True)]
     else:
@@ -73,18 +71,14 @@ def write_exhibits(
         epoch=epoch,
         **_errors(data, outputs),
     )
-    _write(folder / VIEWS / EXHIBITS, exhibits)
+    write_text(folder / VIEWS / EXHIBITS, exhibits.dumps(None))
 
 
 def write_beside(folder: Path, name: str, model: nn.Module, transform: Transform, data: Dataset) -> None:
     """Write the predictions of another model along the same routes."""
     _, x, y, _ = _examples(data)
     answers = _answers(name, model, orbit_walks(transform, x), y, data.task)
-    _write(folder / VIEWS / BESIDE, answers)
-
-
-def _write(path: Path, record: Record) -> None:
-    write_text(path, json.dumps(record.to_json(), allow_nan=False, separators=(",", ":")) + "\n")
+    write_text(folder / VIEWS / BESIDE, answers.dumps(None))
 
 
 def _on_device_of(transform: Transform, x: Tensor) -> Tensor:
