@@ -30,33 +30,16 @@ class Progress:
         """
 
     def step(self, epoch: int, step: int, loss: float) -> None:
-        """Note that a step is done.
-
-        Parameters
-        ----------
-        epoch, step
-            Counted from 1.
-        loss
-            The loss on this mini-batch.
-        """
+        """Note that a step is done: epoch and step, counted from 1, and the loss on its mini-batch."""
 
     def epoch(self, row: Mapping[str, Any]) -> None:
         """Note that an epoch is done.
 
-        Parameters
-        ----------
-        row
-            Its line of metrics: epoch, loss, widths in their units, log evidence if there is one, seconds.
+        Its line of metrics: epoch, loss, widths in their units, log evidence if there is one, seconds.
         """
 
     def ahead(self, stages: Sequence[str]) -> None:
-        """Note, before a run begins, what will follow its epochs.
-
-        Parameters
-        ----------
-        stages
-            As `stage` will name them.
-        """
+        """Note, before a run begins, what will follow its epochs, as `stage` will name it."""
 
     def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         """Note that the epochs are done and something else begins, or how far it is.
@@ -82,13 +65,7 @@ class Progress:
         """Note that the run has ended, perhaps by an error."""
 
     def for_baseline(self) -> "Progress":
-        """Return the callback of the baseline that is trained after this run: by default this object, started again.
-
-        Returns
-        -------
-        Progress
-            The callback.
-        """
+        """Return the callback of the baseline that is trained after this run: by default this object, started again."""
         return self
 
 
