@@ -112,15 +112,8 @@ def summary(recovery: "Recovery") -> Group:
 
 PACKAGES = ("torch", "numpy", "safetensors", "typer")
 OPTIONAL = (
-    "kornia",
-    "torchvision",
-    "albumentations",
-    "tensorboard",
-    "captum",
-    "lightning-fabric",
-    "scikit-learn",
-    "mlxtend",
-)
+    "kornia", "torchvision", "albumentations", "tensorboard", "captum", "lightning-fabric", "scikit-learn", "mlxtend",
+)  # fmt: skip
 
 
 def environment() -> dict[str, Any]:
@@ -135,8 +128,8 @@ def environment() -> dict[str, Any]:
         "augury": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: found(name) for name in PACKAGES},
-        "optional": {name: found(name) for name in OPTIONAL},
+        "packages": {name: _installed(name) for name in PACKAGES},
+        "optional": {name: _installed(name) for name in OPTIONAL},
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "memory_bytes": total,
@@ -148,7 +141,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def found(package: str) -> str | None:
+def _installed(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
