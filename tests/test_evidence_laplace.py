@@ -87,7 +87,7 @@ def test_nothing_is_left_behind_and_the_same_seeds_give_the_same_bits():
 
 UNKNOWN = {
     "structure": ("krn", "diag, full, kron", "kron"),
-    "output": ("gng", "ef, ggn, label, mc", "ggn"),
+    "output": ("gng", "ef, ggn, label, mc, trio", "ggn"),
     "prior": ("layers", "layer, scalar, tensor", "layer"),
     "positions": ("reduced", "expand, reduce", "reduce"),
 }

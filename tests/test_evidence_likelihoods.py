@@ -100,6 +100,20 @@ def test_sampled_columns_are_unbiased(output, regression):
     assert (sampled.std(0) / M**0.5 < 0.02).all()  # so the line above can fail
 
 
+@pytest.mark.parametrize("regression", [False, True])
+def test_a_trio_is_unbiased_and_holds_nearly_all_where_the_network_is_sure(regression):
+    f = torch.randn(1, 6, dtype=torch.float64, generator=generator(0)) * 2
+    M, likelihood = 20_000, made(regression)
+    columns = list(likelihood.columns(f.expand(M, -1), torch.zeros(M, dtype=torch.int64), "trio", generator(1)))
+    exact = curvature(list(likelihood.columns(f, torch.zeros(1, dtype=torch.int64), "ggn", generator(0))))[0]
+    sampled = torch.stack([c[:, :, None] * c[:, None, :] for c in columns]).sum(0)
+    assert len(columns) == 3
+    assert ((sampled.mean(0) - exact).abs() <= 5 * sampled.std(0) / M**0.5 + 1e-12).all()
+    if not regression:
+        largest = torch.linalg.eigvalsh(exact)[-2:].sum()
+        assert torch.stack([c.square().sum(1) for c in columns[:2]]).sum(0).min() > 0.98 * largest
+
+
 def test_one_datum_draws_signs_of_its_own_which_vary_less_than_labels_where_the_network_is_sure():
     f = outputs()[:1].expand(50, C)
     (column,) = Categorical().columns(f, torch.zeros(50, dtype=torch.int64), "mc", generator(0))
@@ -136,5 +150,5 @@ def test_noise_must_be_positive(sigma2):
 
 
 def test_unknown_output():
-    says = r"output must be one of ef, ggn, label, mc; got 'labels'. Did you mean 'label'"
+    says = r"output must be one of ef, ggn, label, mc, trio; got 'labels'. Did you mean 'label'"
     refused(says, next, Categorical().columns(outputs(), targets(False), "labels", generator(0)))

@@ -157,6 +157,14 @@ def test_a_better_optimum_beyond_a_valley_is_seen_and_a_hopeless_range_is_not_wa
     assert max(steep.knots) < 0.3 and 1000 * sorted(steep.knots)[-1] > FAR
 
 
+def test_where_layers_below_are_held_a_scan_ends_at_the_first_valley():
+    def two(v):
+        return max(-50 * (v - 1.0) ** 2, 6 - 50 * (v - 2.2) ** 2, -9.0)
+
+    near = profiled(exactly(two), 1.0, math.pi, beyond=False)
+    assert near.best == pytest.approx(1.0, abs=0.05) and near.interval() == pytest.approx((0.8, 1.2), abs=0.03)
+
+
 def test_two_modes_of_equal_support_are_both_in_the_interval():
     low, high = profiled(exactly(lambda v: max(-50 * (v - 1) ** 2, -1 - 50 * (v - 2) ** 2)), 1.0, math.pi).interval()
     assert low == pytest.approx(0.8, abs=0.03) and high == pytest.approx(2.14, abs=0.03)

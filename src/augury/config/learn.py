@@ -48,7 +48,7 @@ _LILA = {
     "evidence_images": 200,
     "eta_steps": 20,
     "eta_images": 20,
-    "choose_from": 0.8,
+    "choose_from": 1.0,
     "finish": 0.5,
 }
 """One view per input in training, whose loss bounds that of the average from above (Jensen; paper A, appendix F.1), and
@@ -74,7 +74,7 @@ OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "ntk", "none")
 SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
-CLIMBS = 20
+CLIMBS = 15
 """Steps up the evidence in a run, about: fewer do not carry a width from nothing to half a turn."""
 FEW = 300
 """Data up to which the exact curvature in the outputs is worth its cost."""

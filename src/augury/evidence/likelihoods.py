@@ -5,6 +5,7 @@
 | output | columns | what it is |
 |---|---|---|
 | ggn | R Q | exact; the columns of Q span what R does not send to 0 |
+| trio | R q, R q', R r | the largest two, a random one for all others: unbiased, nearly exact where p is sure |
 | mc | sum_c r_c R_c, r_c random signs | one column, unbiased for Lambda; log-determinants of few data are too small |
 | label | e_y - p, y drawn from p | one column, the sampled Fisher; the draw hides part of the derivative |
 | ef | e_y - p, y the true label | one column, the empirical Fisher: cheap and biased |
@@ -25,7 +26,8 @@ from torch import Tensor, nn
 from augury.core.errors import InputError, choose
 from augury.core.rng import rows
 
-OUTPUTS = ("ggn", "mc", "label", "ef")
+OUTPUTS = ("ggn", "trio", "mc", "label", "ef")
+ITERATIONS = 8  # of the power method, for the largest two columns
 
 
 class Likelihood(nn.Module, ABC):
@@ -48,6 +50,10 @@ class Likelihood(nn.Module, ABC):
         """Return R r for a combination r of the columns of R."""
 
     @abstractmethod
+    def transposed(self, f: Float[Tensor, "B C"], v: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
+        """Return R^T v."""
+
+    @abstractmethod
     def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."]) -> Float[Tensor, "B C"]:
         """Return d log p(y | f) / df for unit noise."""
 
@@ -68,13 +74,24 @@ class Likelihood(nn.Module, ABC):
         for c in range(f.shape[1]):
             yield torch.eye(f.shape[1]).to(f)[c].expand_as(f)
 
+    @torch.no_grad()
+    def trio(self, f: Float[Tensor, "B C"], rng: torch.Generator) -> list[Float[Tensor, "B C"]]:
+        """Return the two combinations that R makes largest, and one whose square is all others' on average."""
+        drawn = rows(lambda B: torch.randn(B, 3, f.shape[1], generator=rng, device=rng.device), len(f), rng).to(f)
+        q = torch.linalg.qr(drawn.mT)[0]
+        for _ in range(ITERATIONS):
+            larger = [self.transposed(f, self.root(f, q[..., k])) for k in (0, 1)]
+            q = torch.linalg.qr(torch.stack([*larger, drawn[:, 2]], 2))[0]
+        return [q[..., 0], q[..., 1], q[..., 2] * (f.shape[1] - 2) ** 0.5]
+
     def columns(
         self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B ..."], output: str, rng: torch.Generator
     ) -> Iterator[Float[Tensor, "B C"]]:
         """Yield the columns of the chosen output curvature."""
         choose("output", output, OUTPUTS)
-        if output == "ggn":
-            for q in self.span(f.detach()):
+        if output in ("ggn", "trio"):
+            few = output == "ggn" or f.shape[1] <= 3
+            for q in self.span(f.detach()) if few else self.trio(f.detach(), rng):
                 yield self.root(f, q)
         elif output == "mc":
             signs = _drawn(lambda shape: torch.randint(2, shape, generator=rng, device=rng.device), f, rng) * 2 - 1
@@ -112,6 +129,10 @@ class Categorical(Likelihood):
         log_p = f.log_softmax(1)
         weighted = signs * (log_p / 2).exp()
         return weighted - log_p.exp() * weighted.sum(1, keepdim=True)
+
+    def transposed(self, f: Float[Tensor, "B C"], v: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
+        p = f.softmax(1)
+        return p.sqrt() * (v - (p * v).sum(1, keepdim=True))
 
     def span(self, f: Float[Tensor, "B C"]) -> Iterator[Float[Tensor, "B C"]]:
         """Yield one combination fewer than there are classes: R sends s = sqrt(p) to 0, because p sums to 1.
@@ -175,6 +196,9 @@ class Gaussian(Likelihood):
     def root(self, f: Float[Tensor, "B C"], signs: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         """Return r itself: for unit noise Lambda is the identity."""
         return signs
+
+    def transposed(self, f: Float[Tensor, "B C"], v: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
+        return v
 
     def residual(self, f: Float[Tensor, "B C"], y: Shaped[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         return y - f

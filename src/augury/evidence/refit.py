@@ -44,8 +44,8 @@ from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
 VIEWS, FEWEST = 32, 12  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED = 50  # data behind the exact GGN, scaled up: differences of log det H hardly depend on the sample
-SHALLOW, DEEP, KERNEL = 1000, 400, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+CURVED = 100  # data behind log det H, scaled up
+SHALLOW, DEEP, KERNEL = 1000, 300, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
 LEAST = 0.25  # share of the sum of squares that is left without the noise of the views, at least
@@ -82,7 +82,8 @@ class Refit(ABC):
 
     @property
     def views(self) -> int:
-        return VIEWS if self.model.transform.noise_dim == 1 else max(FEWEST, self.model.samples)
+        K = self.model.transform.noise_dim
+        return (1, VIEWS)[K] if K < 2 else max(FEWEST, self.model.samples)
 
     @abstractmethod
     def knot(self) -> Knot:
@@ -161,7 +162,7 @@ class LaplaceRefit(Refit):
         laplace, S, likelihood = self.evidence.laplace, self.views, self.evidence.likelihood
         n = len(self.x) if self.shallow else CURVED
         sample = (self.x[:n], self.y[:n])
-        output, laplace.output = laplace.output, "ggn"
+        output, laplace.output = laplace.output, "ggn" if self.shallow else "trio"
         try:
             with evaluating(self.model.net, self.evidence.settings.batchnorm):
                 halves = self._features(self.x, S)
@@ -205,7 +206,7 @@ class LaplaceRefit(Refit):
 
         A single width has no halves: its views are the nodes of a midpoint rule.
         """
-        net, halves, seen = self.model.net, 1 if self.model.transform.noise_dim == 1 else 2, []
+        net, halves, seen = self.model.net, 1 if self.model.transform.noise_dim < 2 else 2, []
         each, world = max(1, S // halves), self.evidence.world
         hook = self.head and self.head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
         found = []

@@ -33,8 +33,9 @@ from augury.transforms.base import Transform
 
 PULL = 0.1
 """Share of the prior that is left when only the weights are trained on."""
-TRAIL = 4
-"""Steps up the evidence whose widths say how firmly they stand: those of the last fifth of a run."""
+TRAIL, LAST = 20, 5
+"""Steps up the evidence whose widths are kept; the mean over the last fifth of them is where a run ends, and their
+spread says how firmly."""
 
 
 class WithEvidence(Learner):
@@ -56,7 +57,7 @@ class WithEvidence(Learner):
     total = 0.0
     """Sum of the losses of this epoch's steps."""
     trail = torch.zeros(0, 0)
-    """The widths, as eta, after each of the last steps up the evidence."""
+    """|eta| after each of the last steps up the evidence."""
 
     def join(self, world: World) -> None:
         super().join(world)
@@ -84,16 +85,9 @@ class WithEvidence(Learner):
         if self.evidence is not None and self.climbing:
             for _ in range(self.config.climbs(epoch)):
                 diagnostics = self.evidence.step(batches(rng), rng)
-                eta = torch.tensor(list(self._etas().values()), dtype=torch.float64)
-                self.trail = torch.stack([*self.trail, eta])[-TRAIL:]
+                eta = torch.zeros(0) if self.transform is None else self.transform.eta.detach().abs().cpu()
+                self.trail = torch.stack([*self.trail, eta.double()])[-TRAIL:]
         return diagnostics
-
-    def _etas(self) -> dict[str, float]:
-        transform = self.transform
-        if transform is None:
-            return {}
-        shown = transform.describe()
-        return {spec.name: spec.unit.from_person(shown[spec.name]) for spec in transform.specs}
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         if self.evidence is None:
@@ -158,10 +152,13 @@ class Lila(WithEvidence):
 
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Give every width its interval and verdict, and the evidence over all the data."""
-        jitter = self.trail.std(0).tolist() if len(self.trail) > 1 else []
-        spread = dict(zip(self._etas(), jitter, strict=False))
-        last = self.config.learning == self.config.epochs
-        return intervals(self.evidence, batches, rng, self.config.slight, self.tell, spread, settle=last)
+        transform, last, spread = self.model.transform, self.trail[-(len(self.trail) // LAST) :], {}
+        if len(self.trail) >= 2 * LAST:
+            means = zip(transform.specs, last.mean(0).tolist(), strict=True)
+            transform.set_widths({spec.name: spec.unit.to_person(min(eta, spec.upper)) for spec, eta in means})
+            spread = dict(zip(transform.names, last.std(0).tolist(), strict=True))
+        at_end = self.config.learning == self.config.epochs
+        return intervals(self.evidence, batches, rng, self.config.slight, self.tell, spread, settle=at_end)
 
 
 class LastLayer(Lila):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from augury.config.learn import LearnConfig
 from augury.methods.lila import WithEvidence, cosine_of, make_evidence
+from augury.methods.widths import evidence_of
 from augury.models.orbit import OrbitAverage
 from augury.records.results import Width
 from augury.training.batches import Batches
@@ -44,5 +45,5 @@ class Plain(WithEvidence):
     def conclude(self, batches: Batches, rng: torch.Generator) -> Findings:
         """Return zero for every width, and the evidence if there is one."""
         zero = {s.name: Width(s.unit.to_person(0.0), s.unit.symbol, verdict="given") for s in self.specs}
-        value = None if self.evidence is None else self.evidence.value(batches(), rng)
+        value = None if self.evidence is None else evidence_of(self.evidence, batches, rng)
         return Findings(zero, value)
