@@ -13,9 +13,11 @@ import pytest
 import torch
 from torch import nn
 
+from augury.config.hyper import METHODS as PRETRAINING
 from augury.core.errors import InputError
 from augury.core.rng import generator, rows
 from augury.core.world import Processes
+from augury.methods.registry import METHODS
 from augury.models.batchnorm import refuse_coupled
 from parallel_cases import CASES
 
@@ -32,6 +34,10 @@ def answers(tmp_path_factory):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return [torch.load(f"{path}.{rank}") for rank in range(2)]
+
+
+def test_every_method_has_a_case():
+    assert set(CASES) >= {*METHODS, *PRETRAINING}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -104,6 +110,15 @@ def test_torchrun_gives_the_answer_of_one_process_and_only_the_first_speaks(comm
     done = subprocess.run([*words, *command], env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert result(done.stdout) == pytest.approx(alone, rel=1e-3)
+
+
+@pytest.mark.slow  # several processes load torch
+@pytest.mark.parametrize("name", ["fabric_loop", "lightning_trainer"])
+def test_examples_with_two_processes(name, tmp_path):
+    words = [sys.executable, "-W", "ignore", str(HERE.parent / "examples" / f"{name}.py"), "1", "40", "2"]
+    done = subprocess.run(words, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("test accuracy") == 1 and "rotation" in done.stdout
 
 
 def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_path):

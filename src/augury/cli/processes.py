@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from contextlib import AbstractContextManager
 from typing import Any
 
 from augury.cli.console import err, out
@@ -59,3 +60,10 @@ def launched(devices: int | None, device: str) -> Any:
     except (RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"{here} processes on {accelerator} cannot be started: {error}") from error
     return fabric
+
+
+def sharing_errors(fabric: Any) -> AbstractContextManager[None]:
+    """Return a block whose errors end all processes, and are printed whichever had them: only the first one speaks."""
+    from augury.core.world import world_of
+
+    return world_of(fabric).sharing_errors()

@@ -11,12 +11,13 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from socket import gethostname
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from augury.core.errors import InputError, RunError
+from augury.core.errors import AuguryError, InputError, RunError
 
 BUCKET = 2**24
 """Numbers in one message, about: it bounds the memory of a reduction."""
@@ -87,6 +88,11 @@ class World:
     def total(self, x: Tensor) -> Tensor:
         """Return the sum over all processes, differentiable."""
         return x
+
+    @contextmanager
+    def sharing_errors(self) -> Iterator[None]:
+        """Raise in every process what the block raised in one: the others would wait, and blame a lost process."""
+        yield
 
     def seed_step(self, place: tuple[int, ...]) -> None:
         """Seed torch's global generator for a step, from the second process on: dropout must not repeat itself."""
@@ -168,6 +174,19 @@ class Processes(World):
     def total(self, x: Tensor) -> Tensor:
         summed: Tensor = _Total.apply(x, self)
         return summed
+
+    @contextmanager
+    def sharing_errors(self) -> Iterator[None]:
+        own: AuguryError | None = None
+        try:
+            yield
+        except AuguryError as error:
+            own = error
+        said = self.objects(own and f"process {self.rank}, on {gethostname()}: {own}")
+        if own is not None:
+            raise own
+        if any(said):
+            raise RunError(next(filter(None, said)))
 
     def seed_step(self, place: tuple[int, ...]) -> None:
         if self.rank:

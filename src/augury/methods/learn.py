@@ -126,8 +126,9 @@ def _train(
     dataset, config, learner = ready.data, ready.config, ready.learner
     folder = None
     learner.join(world)
-    if run is not None:
-        folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
+    with world.sharing_errors():
+        if run is not None:
+            folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
     inside = dataset.standardised()
     result = fit(learner, inside, config, folder, watcher)
     model = in_units(learner.model, inside.target_mean, inside.target_scale)

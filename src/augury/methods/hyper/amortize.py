@@ -107,9 +107,10 @@ def amortize(
     place = None if out is None or world.rank else Path(out)
     with locked(place):
         folder = None
-        if place is not None:
-            asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
-            folder = open_run(place, asked, overwrite=overwrite, resume=resume)
+        with world.sharing_errors():
+            if place is not None:
+                asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
+                folder = open_run(place, asked, overwrite=overwrite, resume=resume)
         result = fit(
             learner, dataset, config.loop(), folder, _Named(config.method, together(() if world.rank else callbacks))
         )
