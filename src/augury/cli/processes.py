@@ -56,7 +56,8 @@ def launched(devices: int | None, device: str) -> Any:
     accelerator = device.partition(":")[0]
     try:
         fabric = Fabric(accelerator=accelerator, devices=here, num_nodes=max(1, there // here), strategy="ddp")
-        fabric.launch()
+        if os.environ.get("LT_CLI_USED") != "1":  # by `fabric run`, whose processes are running
+            fabric.launch()
     except (RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"{here} processes on {accelerator} cannot be started: {error}") from error
     return fabric

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from augury.config.hyper import AmortizeConfig, checked_descriptors, corners
 from augury.core.errors import InputError
 from augury.core.rng import generator, spawn
-from augury.core.world import world_of
+from augury.core.world import check_precision, world_of
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.data.rows import Rows, fingerprint
@@ -104,6 +104,7 @@ def amortize(
     make = _multitask if method == "multitask" else _contrastive
     learner, parsed, dataset = make(data, groups, descriptors, encoder, config)
     learner.join(world := world_of(fabric))
+    check_precision(world, "amortize")
     place = None if out is None or world.rank else Path(out)
     with locked(place):
         folder = None
