@@ -11,6 +11,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from socket import gethostname
 from typing import Any
 
@@ -251,7 +252,9 @@ def world_of(fabric: Any) -> World:
         torch.cuda.set_device(fabric.device)  # "cuda" means this one from here on
     several = fabric.world_size > 1
     world = Processes(fabric.global_rank, fabric.world_size, fabric.device) if several else World()
-    world.precision, world.autocast = fabric.strategy.precision.precision, fabric.autocast
+    world.precision = fabric.strategy.precision.precision
+    if world.precision == MIXED:
+        world.autocast = partial(torch.autocast, fabric.device.type, torch.bfloat16)
     return world
 
 
