@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from augury.cli.console import err, out
@@ -68,3 +68,12 @@ def sharing_errors(fabric: Any) -> AbstractContextManager[None]:
     from augury.core.world import world_of
 
     return world_of(fabric).sharing_errors()
+
+
+def leave_together() -> None:
+    """Wait for the first process, which writes the report: connections that one end has left may abort the other."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        with suppress(RuntimeError):  # a process was killed after its work
+            dist.barrier()
+            dist.destroy_process_group()
