@@ -1,6 +1,6 @@
 """Learn invariances with Lightning's Trainer: an orbit average in the module, a callback in the Trainer.
 
-Run it: python examples/lightning_trainer.py [EPOCHS] [IMAGES]        (pip install 'augury[lightning]')
+Run it: python examples/lightning_trainer.py [EPOCHS] [IMAGES] [PROCESSES]        (pip install 'augury[lightning]')
 """
 
 import sys
@@ -14,7 +14,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import augury
 from augury.lightning import LearnInvariance
 
-epochs, images = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (30, 1000)
+given = [int(word) for word in sys.argv[1:]]
+epochs, images, processes = given + [30, 1000, 1][len(given) :]
 data = augury.load("mnist5k", variant="rotated", subset=images)  # planted: 180 degrees
 lightning.seed_everything(0, verbose=False)
 
@@ -42,10 +43,12 @@ train = DataLoader(TensorDataset(data.x_train, data.y_train), batch_size=100, sh
 test = DataLoader(TensorDataset(data.x_test, data.y_test), batch_size=500)
 callback = LearnInvariance()
 quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", callbacks=[callback], **quiet)
+trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", devices=processes, callbacks=[callback], **quiet)
 module = Digits()
 trainer.fit(module, train)
 
-print({name: round(float(value), 2) for name, value in trainer.callback_metrics.items()})
+found = {name: round(float(value), 2) for name, value in trainer.callback_metrics.items()}
 (scores,) = trainer.test(module, test, verbose=False)
-print(f"test accuracy {100 * scores['test_accuracy']:.1f} %")
+if trainer.is_global_zero:
+    print(found)
+    print(f"test accuracy {100 * scores['test_accuracy']:.1f} %")

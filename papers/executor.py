@@ -5,6 +5,7 @@ Results come back to the one process that started the grid, which alone writes t
 """
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -78,7 +79,10 @@ def by_ray(cells: Sequence[Cell], attempt: Attempt, jobs: int, device: str) -> I
 
     if here := not ray.is_initialized():
         size = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs, "include_dashboard": False}
+        ours = signal.getsignal(signal.SIGTERM)
         ray.init(log_to_driver=False, **size)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, ours)  # Ray's aborts, without a message
     needs = {"num_cpus": 1, "num_gpus": int(device.startswith("cuda"))}
     task = ray.remote(**needs, max_retries=LOSSES)(lambda cell: attempt(cell))
     running = {task.remote(cell): cell for cell in cells}

@@ -11,6 +11,7 @@ from torch import nn
 
 from augury import Evidence, OrbitAverage, amortize, audit, intervals, learn
 from augury.config.hyper import AmortizeConfig
+from augury.core.errors import AuguryError, InputError
 from augury.core.rng import generator
 from augury.core.world import world_of
 from augury.data.dataset import Dataset
@@ -72,15 +73,9 @@ def climb(fabric, **settings):
 def learned(method, model=None, **settings):
     def case(fabric):
         torch.manual_seed(0)
-        widths = {"widths": {"rotation": 20.0}} if method in ("augmented", "regularised", "data_augmented") else {}
-        found = learn(
-            images(),
-            model or net().float(),
-            method,
-            fabric=fabric,
-            generators=("rotation", "translate_x"),
-            **FEW | widths | settings,
-        )
+        given = {"widths": {"rotation": 20.0}} if method in ("augmented", "regularised", "data_augmented") else {}
+        given |= {"generators": ("rotation", "translate_x"), **FEW, **settings}
+        found = learn(images(), model or net().float(), method, fabric=fabric, **given)
         values = {f"weights {k}": t for k, t in found.model.state_dict().items()}
         values |= {f"width {k}": torch.tensor(w.value) for k, w in found.invariance.widths.items()}
         values |= {f"low {k}": torch.tensor(w.low or 0.0) for k, w in found.invariance.widths.items()}
@@ -126,6 +121,31 @@ def audited(fabric):
     return {k: torch.tensor(v) for k, v in values.items()} | {"worst": torch.tensor([w.index for w in found.worst])}
 
 
+def shared_error(fabric):
+    """The first process says what only the last one met, such as data that its machine does not have."""
+    world = world_of(fabric)
+    try:
+        with world.sharing_errors():
+            if world.rank == world.size - 1:
+                raise InputError("there is no d.npz here")
+    except AuguryError as error:
+        return {"said": torch.tensor("there is no d.npz here" in str(error))}
+    return {"said": torch.tensor(False)}
+
+
+def drifted(fabric):
+    """A loop whose processes do not average their gradients is refused; one process has nobody to differ from."""
+    data, rank = images(40), 0 if fabric is None else fabric.global_rank
+    model = OrbitAverage(net().float(), Affine2d((8, 8), ["rotation"]), samples=2)
+    with torch.no_grad():
+        model.net[0].weight[0, 0, 0, 0] += 1e-3 * rank
+    try:
+        Evidence(model, 40, fabric=fabric, evidence_images=31).step((data.x_train, data.y_train), generator(0))
+    except InputError as error:
+        return {"said": torch.tensor("fabric.setup" in str(error))}
+    return {"said": torch.tensor(fabric is None)}
+
+
 def own_loop(fabric):
     """A loop of one's own: a loader that deals the data out, weights held, widths climb; then intervals."""
     data = images(40)
@@ -161,6 +181,7 @@ CASES = {
     "data_augmented": learned("data_augmented"),
     "regularised": learned("regularised"),
     "last_layer": learned("last_layer"),
+    "weight_tied": learned("weight_tied", "mlp", generators=("C4",)),
     "ntk": learned("lila", evidence="ntk"),
     "invariant_weights": learned("invariant_weights", "rff_256"),
     "invariant_weights relu": learned("invariant_weights", "relu_256", posterior="adam"),
@@ -168,6 +189,8 @@ CASES = {
     "multitask": multitask,
     "audit": audited,
     "own loop": own_loop,
+    "shared error": shared_error,
+    "drifted": drifted,
 }
 
 

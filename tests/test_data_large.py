@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.utils.data import Dataset as TorchDataset
 import augury
 from augury.core.errors import AuguryError, InputError, RunError
 from augury.core.rng import generator
+from augury.data import folder as folder_reader
 from augury.data import stored
 from augury.data.load import load
 from augury.data.rows import Rows, fingerprint, in_memory, limits
@@ -194,6 +196,25 @@ class TestCache:
         monkeypatch.setattr(Image, "open", lambda *_: pytest.fail("decoded again"))
         assert_same(first, load(folder))
         assert len(self.kept(tmp_path)) == 1
+
+    def test_processes_that_start_together_decode_once(self, tmp_path, on_disk, monkeypatch):
+        folder, decoded = folder_of(tmp_path / "pets"), []
+        on_disk()
+        read = folder_reader._decoded
+        monkeypatch.setattr(folder_reader, "_decoded", lambda *args: decoded.append(1) or read(*args))
+        held, other = stored.missing, []
+
+        @contextmanager
+        def late(place):  # another process is between its look at the cache and its lock while this one decodes
+            if not other:
+                other.append(None)
+                other.append(load(folder))
+            with held(place) as needed:
+                yield needed
+
+        monkeypatch.setattr(folder_reader, "missing", late)
+        assert_same(load(folder), other[1])
+        assert len(decoded) == 1 and len(self.kept(tmp_path)) == 1
 
     def test_a_changed_file_is_read_anew(self, tmp_path, on_disk):
         folder = folder_of(tmp_path / "pets")

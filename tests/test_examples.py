@@ -11,15 +11,17 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 SAYS = {
     "own_training_loop": "rotation",
     "own_transformation": "gamma: up to x",
-    "signal": "time_shift: up to",
+    "time_series": "time_shift: up to",
     "point_cloud": "rotation_z: up to",
     "own_model": "BatchNorm",
     "lightning_trainer": "width/rotation",
+    "fabric_loop": "rotation",
 }
 
 
 def test_every_example_is_run_here():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAYS)
+    assert not sys.stdlib_module_names & set(SAYS)  # run as a script, each would import the others in their place
 
 
 @pytest.mark.usefixtures("short_runs")

@@ -17,6 +17,8 @@ from augury.methods.learn import learn
 from augury.methods.lila import LastLayer, Lila
 from augury.models.orbit import OrbitAverage
 from augury.models.small import MLP
+from augury.training.batches import Batches
+from augury.training.learner import Findings
 from augury.transforms.affine2d import AffineCoordinates
 from reference.differences import central_difference
 from refusal import refused
@@ -193,14 +195,19 @@ def test_the_evidence_is_climbed_about_fifteen_times():
 def test_widths_end_at_the_mean_of_their_last_fifth_and_its_spread_is_in_the_interval(monkeypatch):
     learner = Lila(MLP([2, 5, 2], generator(0)), AffineCoordinates("rotation"), LearnConfig(), "classification", 20)
     learner.trail = torch.tensor([[0.0]] * 8 + [[0.4], [0.6]], dtype=torch.float64)
-    seen = {}
-    monkeypatch.setattr("augury.methods.lila.intervals", lambda *args, **given: seen.update(spread=args[5]))
-    learner.conclude(None, None)
+    seen, batches = {}, Batches(torch.zeros(20, 2), torch.zeros(20).long(), 10, torch.device("cpu"))
+
+    def spied(*args, **_):
+        seen.update(spread=args[5])
+        return Findings({})
+
+    monkeypatch.setattr("augury.methods.lila.intervals", spied)
+    learner.conclude(batches, generator(0))
     assert learner.model.transform.describe()["rotation"] == pytest.approx(math.degrees(0.5))
     assert seen["spread"]["rotation"] == pytest.approx(0.2 / 2**0.5)
     learner.trail = learner.trail[-9:]  # too few: the widths are still on their way
     learner.model.transform.set_widths({"rotation": 10.0})
-    learner.conclude(None, None)
+    learner.conclude(batches, generator(0))
     assert learner.model.transform.describe()["rotation"] == pytest.approx(10) and seen["spread"] == {}
 
 

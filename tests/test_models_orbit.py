@@ -183,3 +183,13 @@ def test_a_network_of_the_users_own_is_averaged():
 @pytest.mark.parametrize("value", [0, -3])
 def test_orbits_need_a_view(option, value):
     refused(f"{option} must be at least 1; got {value}", on_points, **{option: value})
+
+
+def test_views_keep_their_precision_under_autocast():
+    model = OrbitAverage(nn.Sequential(nn.Flatten(), nn.Linear(64, 2)), Affine2d((8, 8), "rotation"), samples=3)
+    model.transform.set_widths({"rotation": 90.0})
+    x = torch.rand(4, 1, 8, 8, generator=generator(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = model.views(x, generator(1))
+        assert model.average(x, generator(1)).dtype == torch.bfloat16
+    assert torch.equal(rounded, model.views(x, generator(1)))

@@ -11,13 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 
+from augury import amortize, learn
+from augury.config.hyper import METHODS as PRETRAINING
 from augury.core.errors import InputError
 from augury.core.rng import generator, rows
 from augury.core.world import Processes
+from augury.methods.registry import METHODS
 from augury.models.batchnorm import refuse_coupled
-from parallel_cases import CASES
+from parallel_cases import CASES, FEW, images, net
 
 HERE = Path(__file__).parent
 PYTHONPATH = os.pathsep.join([str(HERE), str(HERE.parent), str(HERE.parent / "src"), *sys.path])
@@ -32,6 +36,10 @@ def answers(tmp_path_factory):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return [torch.load(f"{path}.{rank}") for rank in range(2)]
+
+
+def test_every_method_has_a_case():
+    assert set(CASES) >= {*METHODS, *PRETRAINING}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,12 +106,26 @@ def test_a_killed_process_ends_the_others_with_a_message_and_the_run_resumes(com
     assert result(done.stdout) == pytest.approx(alone, rel=1e-3)
 
 
+TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "augury")
+FABRIC_RUN = ("lightning_fabric.cli", "--devices", "2", str(HERE.parent / "src" / "augury" / "__main__.py"))
+
+
 @pytest.mark.slow  # several processes load torch
-def test_torchrun_gives_the_answer_of_one_process_and_only_the_first_speaks(command, alone, tmp_path):
-    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "augury"]
-    done = subprocess.run([*words, *command], env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
+@pytest.mark.parametrize("launcher", [TORCHRUN, FABRIC_RUN], ids=["torchrun", "fabric run"])
+def test_launchers_give_the_answer_of_one_process_and_only_the_first_speaks(launcher, command, alone, tmp_path):
+    words = [sys.executable, "-m", *launcher, *command, "--out", "a"]
+    done = subprocess.run(words, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert result(done.stdout) == pytest.approx(alone, rel=1e-3)
+
+
+@pytest.mark.slow  # several processes load torch
+@pytest.mark.parametrize("name", ["fabric_loop", "lightning_trainer"])
+def test_examples_with_two_processes(name, tmp_path):
+    words = [sys.executable, "-W", "ignore", str(HERE.parent / "examples" / f"{name}.py"), "1", "40", "2"]
+    done = subprocess.run(words, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("test accuracy") == 1 and "rotation" in done.stdout
 
 
 def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_path):
@@ -123,6 +145,22 @@ def test_a_command_for_one_process_is_refused_where_several_were_started(augury,
         assert (
             code == 2 and out == "" and f"augury {words[0]} takes one process; 2 were started" in " ".join(err.split())
         )
+
+
+def test_steps_on_the_weights_in_bf16_and_nothing_else():
+    fabric, seen = Fabric(accelerator="cpu", devices=1, precision="bf16-mixed"), {True: set(), False: set()}
+    model = net().float()
+    model[-1].register_forward_hook(lambda layer, _, out: seen[layer.training].add(out.dtype))
+    found = learn(images(), model, "lila", fabric=fabric, generators=("rotation",), **FEW)
+    assert seen == {True: {torch.bfloat16}, False: {torch.float32}}
+    assert {p.dtype for p in found.model.parameters()} == {torch.float32}
+    for call in (
+        lambda: learn(images(), "rff_256", "invariant_weights", fabric=fabric),
+        lambda: amortize(images().x_train.expand(-1, 3, -1, -1), "rotation", fabric=fabric),
+        lambda: learn(images(), net().float(), fabric=Fabric(accelerator="cpu", devices=1, precision="64-true")),
+    ):
+        with pytest.raises(InputError, match="precision must be 32-true"):
+            call()
 
 
 def test_batch_normalisation_by_parts_of_a_batch_is_refused():

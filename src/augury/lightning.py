@@ -16,7 +16,8 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from augury.core.errors import InputError
 from augury.core.rng import generator
-from augury.evidence.ascent import Evidence
+from augury.core.world import Processes
+from augury.evidence.ascent import Evidence, join
 from augury.evidence.climbing import BATCH, seed_of
 from augury.methods.own_loop import intervals
 from augury.models.orbit import OrbitAverage
@@ -77,10 +78,6 @@ class LearnInvariance(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Make the evidence, or restore that of a checkpoint; refuse what would spoil it."""
-        if trainer.world_size > 1:
-            raise InputError(
-                f"LearnInvariance works in one process; this Trainer has {trainer.world_size}. Take devices=1."
-            )
         found = [part for part in pl_module.modules() if isinstance(part, OrbitAverage)]
         if len(found) != 1:
             raise InputError(
@@ -95,6 +92,8 @@ class LearnInvariance(Callback):
             )
         N = self.N or len(self._loader(trainer).dataset)  # type: ignore[arg-type]
         self.evidence = Evidence(found[0], N, self.task, **self.settings)
+        if trainer.world_size > 1:  # each process passes over the same sample, and computes its part
+            join(self.evidence, Processes(trainer.global_rank, trainer.world_size, trainer.strategy.root_device))
         if self._restored is not None:
             self.evidence.load_state_dict(self._restored)
             self._restored = None

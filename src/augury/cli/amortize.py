@@ -7,7 +7,7 @@ from rich.console import Group
 
 from augury.cli import options as o
 from augury.cli.console import interruptible, leave_report, live_bar, out, plural, print_json, read_data, say, table
-from augury.cli.processes import is_first, launched
+from augury.cli.processes import is_first, launched, sharing_errors
 from augury.cli.settings import pairs, settings_of
 from augury.config.hyper import METHODS, AmortizeConfig
 from augury.core.errors import InputError, choose
@@ -105,7 +105,8 @@ def amortize(
         from augury.methods.hyper.amortize import amortize
 
         fabric = launched(devices, AmortizeConfig.for_method(method, **settings).device)
-        images = read_data(load if method == "multitask" else load_images, data, quiet, **reading)
+        with sharing_errors(fabric):
+            images = read_data(load if method == "multitask" else load_images, data, quiet, **reading)
         saved = amortize(
             images, groups, method, out=folder, overwrite=overwrite, resume=resume, callbacks=live_bar(quiet),
             fabric=fabric, **settings

@@ -12,7 +12,7 @@ from rich.text import Text
 from augury.auditing.verdict import FIGURES, beyond_limits
 from augury.cli import options as o
 from augury.cli.console import interruptible, leave_report, note, out, percent, print_json, read_data, step_bar, table
-from augury.cli.processes import is_first, launched
+from augury.cli.processes import is_first, launched, sharing_errors
 from augury.cli.settings import pairs, widths
 from augury.config.audit import AuditConfig
 from augury.core.errors import InputError, choose
@@ -137,7 +137,8 @@ def audit(
         from augury.data.unlabelled import load_inputs
 
         fabric = launched(devices, "cpu")
-        found, *others = (read_data(load_inputs, place, quiet, **reading) for place in (data, *(drift or ())))
+        with sharing_errors(fabric):
+            found, *others = (read_data(load_inputs, place, quiet, **reading) for place in (data, *(drift or ())))
         stems = [Path(source).stem for source in drift or ()]
         names = [s if stems.count(s) == 1 else source for s, source in zip(stems, drift or (), strict=True)]
         named = dict(zip(names, others, strict=True))

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from augury.cli import console as c
 from augury.cli import options as o
-from augury.cli.processes import is_first, launched
+from augury.cli.processes import is_first, launched, sharing_errors
 from augury.cli.settings import LearnRequest, merge, pairs, settings_of, widths
 from augury.config.learn import LearnConfig
 from augury.core.errors import InputError
@@ -196,7 +196,8 @@ def _learn(request: LearnRequest, folder: Path, again: dict[str, Any], *, as_jso
         *c.live_bar(quiet, request.baseline),
         *([TensorBoard(board)] if board is not None and is_first() else []),
     ]
-    data, settings = _read(request, quiet)
+    with sharing_errors(again["fabric"]):
+        data, settings = _read(request, quiet)
     learned = learn(data, method=request.method, run=folder, callbacks=callbacks, **again, **settings)
     if not is_first():
         return
@@ -220,7 +221,8 @@ def _learn_seeds(
 ) -> None:
     from augury.methods.seeds import learn_seeds
 
-    data, settings = _read(request, quiet)
+    with sharing_errors(again["fabric"]):
+        data, settings = _read(request, quiet)
     options = {**again, **settings, "method": request.method, "callbacks": c.live_bar(quiet, request.baseline)}
     trained = learn_seeds(data, seeds, run=folder, **options)
     runs = [learned.invariance for learned in trained.runs]

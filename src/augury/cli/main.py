@@ -9,7 +9,7 @@ import typer
 from augury import __version__
 from augury.cli import adapt, amortize, audit, compare, data, doctor, export, learn, report, reproduce
 from augury.cli.console import err, say_error
-from augury.cli.processes import check_alone
+from augury.cli.processes import check_alone, leave_together
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -67,6 +67,10 @@ def main() -> None:
     try:
         check_alone("".join(sys.argv[1:2]))
         app(prog_name="augury")
+    except SystemExit as end:
+        if end.code in (0, audit.BEYOND_LIMIT):  # done
+            leave_together()
+        raise
     except AuguryError as error:
         gone = type(error).__name__ == "Gone"  # of several processes the first may be the dead one
         err.quiet = err.quiet and not gone

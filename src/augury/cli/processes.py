@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from augury.cli.console import err, out
@@ -54,7 +55,24 @@ def launched(devices: int | None, device: str) -> Any:
     accelerator = device.partition(":")[0]
     try:
         fabric = Fabric(accelerator=accelerator, devices=here, num_nodes=max(1, there // here), strategy="ddp")
-        fabric.launch()
+        if os.environ.get("LT_CLI_USED") != "1":  # by `fabric run`, whose processes are running
+            fabric.launch()
     except (RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"{here} processes on {accelerator} cannot be started: {error}") from error
     return fabric
+
+
+def sharing_errors(fabric: Any) -> AbstractContextManager[None]:
+    """Return a block whose errors end all processes, and are printed whichever had them: only the first one speaks."""
+    from augury.core.world import world_of
+
+    return world_of(fabric).sharing_errors()
+
+
+def leave_together() -> None:
+    """Wait for the first process, which writes the report: connections that one end has left may abort the other."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        with suppress(RuntimeError):  # a process was killed after its work
+            dist.barrier()
+            dist.destroy_process_group()

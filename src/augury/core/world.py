@@ -9,17 +9,21 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from socket import gethostname
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from augury.core.errors import InputError, RunError
+from augury.core.errors import AuguryError, InputError, RunError
 
 BUCKET = 2**24
 """Numbers in one message, about: it bounds the memory of a reduction."""
+FULL, MIXED = "32-true", "bf16-mixed"
+"""Precisions of Fabric: all in float32; the networks' passes of training steps in bf16."""
 GONE = (
     "another process of this run ended or does not answer, so this one stops too ({reason}). The run's last checkpoint "
     "is kept: the same command with --resume continues from it, with any number of processes."
@@ -52,6 +56,10 @@ class World:
     """Whether the last part had no rows left."""
     bytes = 0
     """Bytes that this process has given to reductions so far."""
+    precision = FULL
+    """As Fabric names it."""
+    autocast: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """Entered for each step on the weights."""
 
     def part(self, n: int) -> Part | None:
         """Return this process's rows of a batch; None for all of them."""
@@ -87,6 +95,11 @@ class World:
     def total(self, x: Tensor) -> Tensor:
         """Return the sum over all processes, differentiable."""
         return x
+
+    @contextmanager
+    def sharing_errors(self) -> Iterator[None]:
+        """Raise in every process what the block raised in one: the others would wait, and blame a lost process."""
+        yield
 
     def seed_step(self, place: tuple[int, ...]) -> None:
         """Seed torch's global generator for a step, from the second process on: dropout must not repeat itself."""
@@ -169,6 +182,19 @@ class Processes(World):
         summed: Tensor = _Total.apply(x, self)
         return summed
 
+    @contextmanager
+    def sharing_errors(self) -> Iterator[None]:
+        own: AuguryError | None = None
+        try:
+            yield
+        except AuguryError as error:
+            own = error
+        said = self.objects(own and f"process {self.rank}, on {gethostname()}: {own}")
+        if own is not None:
+            raise own
+        if any(said):
+            raise RunError(next(filter(None, said)))
+
     def seed_step(self, place: tuple[int, ...]) -> None:
         if self.rank:
             torch.manual_seed(hash((*place, self.rank)))
@@ -216,12 +242,24 @@ ALONE = World()
 
 def world_of(fabric: Any) -> World:
     """Return the processes of a `lightning_fabric.Fabric`; None for one process."""
-    if fabric is None or fabric.world_size == 1:
+    if fabric is None:
         return ALONE
-    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+    if fabric.world_size > 1 and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise InputError(
             f"fabric has {fabric.world_size} processes that have not been started. Call fabric.launch() first."
         )
     if fabric.device.type == "cuda":
         torch.cuda.set_device(fabric.device)  # "cuda" means this one from here on
-    return Processes(fabric.global_rank, fabric.world_size, fabric.device)
+    several = fabric.world_size > 1
+    world = Processes(fabric.global_rank, fabric.world_size, fabric.device) if several else World()
+    world.precision = fabric.strategy.precision.precision
+    if world.precision == MIXED:
+        world.autocast = partial(torch.autocast, fabric.device.type, torch.bfloat16)
+    return world
+
+
+def check_precision(world: World, what: str, rounded: bool = False) -> None:
+    """Raise unless a method can work in the precision that Fabric was asked for."""
+    taken = (FULL, MIXED) if rounded else (FULL,)
+    if world.precision not in taken:
+        raise InputError(f"Fabric's precision must be {' or '.join(taken)} for {what}; got {world.precision}.")

@@ -40,7 +40,7 @@ from augury.data.pictures import (
 )
 from augury.data.rows import is_large, taken
 from augury.data.split import named_splits, train_and_test
-from augury.data.stored import keep, place_of
+from augury.data.stored import keep, missing, place_of
 from augury.data.targets import Options, Part, assemble
 
 BLOCK = 256  # images that are decoded ahead
@@ -89,7 +89,9 @@ def _read(
             if form is None:
                 check_wide(headers, part.x)
             return part, wanted, len(images) - len({file.path for file in found}) if table else 0
-        _keep(place, found, wanted, opener, options.progress)
+        with missing(place) as needed:
+            if needed:
+                _keep(place, found, wanted, opener, options.progress)
     kept = open_arrays(place)
     x = to_inputs(kept["x"], "image")
     largest = float(x.max())

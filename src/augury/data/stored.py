@@ -12,7 +12,8 @@ import shutil
 import struct
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -25,6 +26,11 @@ from augury.core.errors import RunError
 from augury.core.files import written_whole
 from augury.data.named import cache_dir
 from augury.data.rows import is_large
+
+try:
+    import fcntl
+except ImportError:  # Windows: every process makes its own file, and the last one stays
+    fcntl = None  # type: ignore[assignment]
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -49,6 +55,19 @@ def check_space(folder: Path, needed: int) -> None:
             f"data larger than memory need {needed / 2**30:.1f} GiB in {folder}; {free / 2**30:.1f} are free. Make "
             f"space, set AUGURY_CACHE to another disk, or give a smaller size (size=64, --size 64)."
         )
+
+
+@contextmanager
+def missing(place: Path) -> Iterator[bool]:
+    """Yield whether a file must be made; other processes of this machine that want it wait until the block ends."""
+    lock = _made(place.parent) / f".{place.name}.lock"
+    with lock.open("w") as held:
+        if fcntl is not None:
+            fcntl.flock(held, fcntl.LOCK_EX)  # a killed process holds no lock
+        try:
+            yield not place.exists()
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def keep(
@@ -118,10 +137,11 @@ def read_member(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray |
 
 def _extracted(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Path:
     place = place_of([path.absolute()], info.filename, ending=".npy")
-    if not place.exists():
-        check_space(place.parent, info.file_size)
-        with written_whole(place) as temporary, archive.open(info) as member, temporary.open("wb") as file:
-            shutil.copyfileobj(member, file, 2**20)
+    with missing(place) as needed:
+        if needed:
+            check_space(place.parent, info.file_size)
+            with written_whole(place) as temporary, archive.open(info) as member, temporary.open("wb") as file:
+                shutil.copyfileobj(member, file, 2**20)
     return place
 
 

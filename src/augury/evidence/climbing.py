@@ -28,6 +28,12 @@ MOVED = (
     "the weights alone: model.net.parameters()."
 )
 """Said once. The first time it may have been `set_widths` or `load_state_dict`."""
+DRIFTED = (
+    "the processes hold different weights: their gradients were not averaged. Train through what fabric.setup returns, "
+    "and call that: wrapped, optimizer = fabric.setup(model, optimizer); wrapped.mark_forward_method('average'); "
+    "wrapped.average(x, rng)."
+)
+"""Said where processes train beside each other, not together."""
 MAPPED = "Make pairs of them: ((batch['x'], batch['y']) for batch in loader), or a collate_fn that does."
 """Said of batches that are dictionaries."""
 
@@ -156,9 +162,13 @@ def all_pairs(evidence: Climber, data: Data, rng: torch.Generator | None = None)
     found, world = pairs(data, evidence.model, rng), evidence.world
     if world.size == 1 or not evidence.scattered:
         return found
-    seeds = set(world.objects(None if rng is None else rng.initial_seed()))
-    if len(seeds) > 1:
-        raise InputError(f"every process must give a generator of the same seed; got {sorted(seeds)}.")
+    weights = [p.detach().double() for p in evidence.model.parameters()]
+    sizes = sum(float(w.sum()) for w in weights), 1e-7 * sum(float(w.abs().sum()) for w in weights)
+    seeds, totals = zip(*world.objects((None if rng is None else rng.initial_seed(), sizes[0])), strict=True)
+    if len(set(seeds)) > 1:
+        raise InputError(f"every process must give a generator of the same seed; got {sorted(set(seeds))}.")
+    if max(totals) - min(totals) > sizes[1]:
+        raise InputError(DRIFTED)
     return found if isinstance(data, tuple | Dataset) else interleaved(found, world)
 
 

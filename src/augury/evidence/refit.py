@@ -209,18 +209,19 @@ class LaplaceRefit(Refit):
         net, halves, seen = self.model.net, 1 if self.model.transform.noise_dim < 2 else 2, []
         each, world = max(1, S // halves), self.evidence.world
         hook = self.head and self.head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-        found = []
+        phi, at = torch.empty(0), 0
         for k, part in enumerate(x.split(self._rows(S))):
             for half in range(halves):
                 own = world.part(len(part))
                 rng = generator(self.seed + halves * k + half, x.device, own)
                 rows = part if own is None else part[own.rows]
                 f = net(self.model.views(rows, rng, each))
-                phi = (seen.pop() if hook else f).unflatten(0, (len(rows), each)).mean(1)
-                found.append(world.gather(phi, own))
+                found = world.gather((seen.pop() if hook else f).unflatten(0, (len(rows), each)).mean(1), own)
+                phi = phi if len(phi) else found.new_empty(halves, len(x), *found.shape[1:])  # small tensors between
+                phi[half, at : at + len(part)] = found  # large ones would keep the heap from shrinking: gigabytes
+            at += len(part)
         if hook:
             hook.remove()
-        phi = torch.stack([torch.cat(found[half::halves]) for half in range(halves)])
         return nn.functional.pad(phi, (0, 1), value=1.0) if self.head and self.head.bias is not None else phi
 
     def _f(self, phi: Float[Tensor, "N F"]) -> Float[Tensor, "N C"]:

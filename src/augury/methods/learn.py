@@ -11,7 +11,7 @@ from torch import nn
 from augury.config.learn import DEFAULT_METHOD, LearnConfig
 from augury.config.synonyms import synonyms
 from augury.core.errors import InputError
-from augury.core.world import World, world_of
+from augury.core.world import World, check_precision, world_of
 from augury.data.dataset import Dataset
 from augury.data.rows import fingerprint
 from augury.methods.prepare import Prepared, prepare
@@ -25,6 +25,9 @@ from augury.training.progress import Progress, together
 from augury.training.run_folder import BASELINE, RunFolder, locked, open_run
 from augury.training.saved_model import describe_learned, save_model
 from augury.transforms.base import Transform
+
+ROUNDED = ("plain", "lila", "last_layer", "augmented", "data_augmented")
+"""Methods whose steps on the weights may be in bf16: no width and no posterior is learned by these steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +105,7 @@ def learn(
     if baseline and method == "plain":
         raise InputError("method 'plain' is the baseline itself; take another method, or baseline=False.")
     world = world_of(fabric)
+    check_precision(world, f"method '{method}'", method in ROUNDED)
     folder, watcher = None if run is None else Path(run), together(() if world.rank else callbacks)
     again = {"overwrite": overwrite, "resume": resume}
     untrained = deepcopy(model) if baseline else None
@@ -126,8 +130,9 @@ def _train(
     dataset, config, learner = ready.data, ready.config, ready.learner
     folder = None
     learner.join(world)
-    if run is not None:
-        folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
+    with world.sharing_errors():
+        if run is not None:
+            folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
     inside = dataset.standardised()
     result = fit(learner, inside, config, folder, watcher)
     model = in_units(learner.model, inside.target_mean, inside.target_scale)

@@ -188,7 +188,8 @@ class _Training:
                 schedule.set((state.epoch * len(batches) + step) / (config.epochs * len(batches)))
             rng.part = part
             learner.world.seed_step((config.seed, epoch, step))
-            loss = learner.train_step(x, y, rng)
+            with learner.world.autocast():
+                loss = learner.train_step(x, y, rng)
             if not math.isfinite(loss):
                 raise _lost(f"the loss became {loss} at epoch {epoch}, step {step + 1} of {len(batches)}")
             state.step, state.total = step + 1, state.total + loss * (len(x) if part is None else part.total)

@@ -131,7 +131,8 @@ class Transform(nn.Module, ABC):
             The views.
         """
         self.check(x)
-        return self.act(x, rows(lambda B: self.noise(B, S, rng), len(x), rng).to(x))
+        with torch.autocast(x.device.type, enabled=False):  # bf16 would move pixels by a tenth of a pixel
+            return self.act(x, rows(lambda B: self.noise(B, S, rng), len(x), rng).to(x))
 
     def check(self, x: Tensor) -> None:
         """Raise unless `x` has the shape that this transformation acts on.

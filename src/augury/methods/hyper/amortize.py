@@ -11,7 +11,7 @@ from torch import nn
 from augury.config.hyper import AmortizeConfig, checked_descriptors, corners
 from augury.core.errors import InputError
 from augury.core.rng import generator, spawn
-from augury.core.world import world_of
+from augury.core.world import check_precision, world_of
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.data.rows import fingerprint
@@ -105,12 +105,14 @@ def amortize(
     make = _multitask if method == "multitask" else _contrastive
     learner, parsed, dataset = make(data, groups, descriptors, encoder, config)
     learner.join(world := world_of(fabric))
+    check_precision(world, "amortize")
     place = None if out is None or world.rank else Path(out)
     with locked(place):
         folder = None
-        if place is not None:
-            asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
-            folder = open_run(place, asked, overwrite=overwrite, resume=resume)
+        with world.sharing_errors():
+            if place is not None:
+                asked = {**config.to_json(), **_asked(dataset, parsed, learner)}
+                folder = open_run(place, asked, overwrite=overwrite, resume=resume)
         watcher = together(() if world.rank else callbacks)
         result = fit(learner, dataset, config.loop(), folder, watcher, config.method)
         known = _pretraining(learner, parsed, dataset, config, result)

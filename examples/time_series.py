@@ -1,6 +1,6 @@
 """Signals [N, C, T]: which time shifts and stretches do not change the label.
 
-Run it: python examples/signal.py [EPOCHS] [SIGNALS]
+Run it: python examples/time_series.py [EPOCHS] [SIGNALS]
 """
 
 import sys
