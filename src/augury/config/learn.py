@@ -54,7 +54,7 @@ _LILA = {
 """One view per input in training, whose loss bounds that of the average from above (Jensen; paper A, appendix F.1), and
 eight in the evidence, stratified: the noise of few views lowers the likelihood and raises the curvature, by more the
 wider the orbit. A CNN trained on Fashion-MNIST moved by 2 pixels has its best evidence at 1.2 pixels with 4
-independent views, at 2.0 with 4 stratified ones and at 2.3 with 64. With 8 steps on the widths for each of the twenty
+independent views, at 2.0 with 4 stratified ones and at 2.3 with 64. With 8 steps on the widths for each of twenty
 fits of the curvature, a full rotation of 4,000 digits ended anywhere between 107 and 157 degrees."""
 
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
@@ -220,7 +220,7 @@ class LearnConfig(EvidenceConfig):
     """A classifier's first step up the evidence waits until its training loss is below this share of a guess's:
     before that widths would follow weights that know nothing, and run away."""
     evidence_every: int = 0
-    """Epochs between two steps up the evidence; 0 for about twenty in a run."""
+    """Epochs between two steps up the evidence; 0 for about fifteen in a run."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
     evidence: str = "laplace"

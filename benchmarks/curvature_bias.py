@@ -1,0 +1,111 @@
+"""How far is log det H by Kronecker factors from that of all layers at once, and how does it change with a width?
+
+    python benchmarks/curvature_bias.py [--images 300] [--views 16] [--write]
+
+A CNN learns from 1,000 digits with a planted width. Along that width, the network held, the log-determinant of the
+curvature comes from Kronecker factors (a block for each layer, copies and positions reduced: paper A) and exactly, from
+the kernel of the Jacobian of all layers in function space,
+
+    log|H| - log|P| = log|I + J P^-1 J^T|,      rows of J: data x columns of the root of Lambda.
+
+"reduced" takes that kernel with inputs and gradients averaged over the views first, as paper A's Eq. 14 does.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from augury.core.rng import generator
+from augury.curvature.layers import jacobian, shared_gradients, shared_inputs
+from augury.curvature.ntk import log_det
+from augury.curvature.tape import record, rows_per_pass
+from augury.data.load import load
+from augury.evidence.ascent import Evidence
+from augury.methods.learn import learn
+from augury.models.orbit import OrbitAverage
+
+RESULT = Path(__file__).parents[1] / "docs" / "results" / "curvature.json"
+CASES = {"partially_rotated": ("rotation", (60.0, 90.0, 180.0)), "translated": ("translate_x", (4.0, 8.0, 13.0))}
+
+
+def parts(x: Tensor, y: Tensor, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
+    return zip(x.split(rows), y.split(rows), strict=True)
+
+
+def kernels(evidence: Evidence, x: Tensor, y: Tensor, S: int) -> tuple[Tensor, Tensor]:
+    """Return the kernel of the exact Jacobian and that of the reduced one, prior precision 1."""
+    net, structure = evidence.model.net, evidence.laplace.structure
+    exact: list[Tensor] = []
+    a: dict[str, list[Tensor]] = {name: [] for name in structure.layers}
+    g: dict[str, list[Tensor]] = {name: [] for name in structure.layers}
+    for k, (x_k, y_k) in enumerate(parts(x, y, 10)):
+        with torch.no_grad():
+            views = evidence.model.views(x_k, generator(k), S)
+        tape = record(net, views, S, structure.layers)
+        columns = list(evidence.likelihood.columns(tape.f.detach(), y_k, "ggn", generator(k)))
+        J = []
+        for column in columns:
+            grads = tape.gradients(column, create_graph=False, retain=True)
+            with torch.no_grad():
+                each = [jacobian(layer, tape.pairs(n, grads), S) for n, layer in structure.layers.items()]
+                J.append(torch.cat([part for found in each for part in found.values()], 1))
+                for n, layer in structure.layers.items():
+                    a[n].append(shared_inputs(layer, tape.calls[n][0].a, S, "reduce", True)[:, 0, 0])
+                    g[n].append(shared_gradients(layer, grads[n][0], S, "reduce")[:, 0, 0])
+        exact.append(torch.stack(J, 1).flatten(0, 1))
+    rows, m = torch.cat(exact), len(columns)
+    order = torch.arange(len(rows)).view(-1, m, 10).transpose(1, 2).flatten() if m > 1 else torch.arange(len(rows))
+    reduced = torch.stack([
+        (torch.cat(a[n])[order] @ torch.cat(a[n])[order].mT) * (torch.cat(g[n])[order] @ torch.cat(g[n])[order].mT)
+        for n in structure.layers
+    ]).sum(0)
+    return (rows @ rows.mT).double(), reduced.double()
+
+
+def along(evidence: Evidence, x: Tensor, y: Tensor, name: str, widths: tuple[float, ...], S: int) -> list[dict]:
+    """Return the log-likelihood and half of each log-determinant beyond the prior's, at several widths."""
+    laplace, transform, found = evidence.laplace, evidence.model.transform, []
+    delta, rows = evidence.delta[0], max(1, rows_per_pass(evidence.model.net, x[:1]) // S)
+    P = sum(p.numel() for block in laplace.structure.blocks for p in block.parameters)
+    for width in widths:
+        transform.set_widths({name: width})
+        exact, reduced = kernels(evidence, x, y, S)
+        fit = laplace.fit(parts(x, y, rows), lambda k: k, S, gradients=False)
+        kron = laplace.structure.logdet(fit.spectrum, evidence.delta, torch.ones(())) - P * delta.log()
+        halves = {"exact": log_det(exact / delta), "reduced": log_det(reduced / delta), "kron": kron}
+        row = {"width": width, "log_likelihood": fit.log_likelihood}
+        found.append(row | {key: round(float(value) / 2, 1) for key, value in halves.items()})
+        print(found[-1], flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=int, default=300)
+    parser.add_argument("--views", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=411)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    result = {}
+    for variant, (name, widths) in CASES.items():
+        data = load("mnist5k", variant=variant, subset=1000, seed=given.seed)
+        learned = learn(data, "cnn", seed=given.seed)
+        assert isinstance(learned.model, OrbitAverage)
+        print(variant, learned.model.transform.describe())
+        evidence = Evidence(learned.model, N=given.images, output="ggn", samples=given.views)
+        x, y = data.x_train[: given.images], data.y_train[: given.images]
+        evidence._fit_prior(evidence.laplace.fit(parts(x, y, 20), lambda k: k, given.views))
+        start = learned.model.transform.describe()
+        result[variant] = {"trained": start, "delta": float(evidence.delta[0])}
+        result[variant]["widths"] = along(evidence, x, y, name, widths, given.views)
+    if given.write:
+        RESULT.write_text(json.dumps({**vars(given), "write": True, **result}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
