@@ -46,7 +46,7 @@ _LILA = {
     "evidence_samples": 8,
     "sampling": "stratified",
     "evidence_images": 200,
-    "eta_steps": 20,
+    "eta_steps": 16,
     "eta_images": 20,
     "choose_from": 1.0,
     "finish": 0.5,
@@ -74,7 +74,7 @@ OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "ntk", "none")
 SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
-CLIMBS = 15
+CLIMBS = 16
 """Steps up the evidence in a run, about: fewer do not carry a width from nothing to half a turn."""
 FEW = 300
 """Data up to which the exact curvature in the outputs is worth its cost."""
@@ -220,7 +220,7 @@ class LearnConfig(EvidenceConfig):
     """A classifier's first step up the evidence waits until its training loss is below this share of a guess's:
     before that widths would follow weights that know nothing, and run away."""
     evidence_every: int = 0
-    """Epochs between two steps up the evidence; 0 for about fifteen in a run."""
+    """Epochs between two steps up the evidence; 0 for about twenty in a run."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
     evidence: str = "laplace"

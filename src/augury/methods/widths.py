@@ -6,9 +6,9 @@ until the evidence is `FAR` below its best, so that a better optimum beyond a va
 interval moves to the best width, with the output layer refitted there and, if either is above `slight`, a note.
 
 If layers below are held, l is that of a network trained for other widths, and Kronecker factors make it worse: their
-log det H falls up to six times too fast as orbits widen (docs/results/curvature.md), and digits planted with 90 degrees
-have a second mode at 180. The scan then ends at the first valley, and the estimate stays where the training brought it;
-if it is outside, the interval contains both, and a note says so.
+log det H falls several times too fast as orbits widen (docs/results/curvature.md), and digits planted with 90 degrees
+have a second mode at 180. The scan then ends at the first valley, the estimate moves by at most `NEAR`, and the
+interval contains where the training ended; a note says so.
 
 Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
 data scaled up, from the sample. If the difference between a width and the best one has the variance s^2, the drop that
@@ -61,6 +61,8 @@ FAR = 20.0
 """Nats below the best at which a scan turns back."""
 SINGLE, SEVERAL = (12, 12), (5, 2)
 """Widths of a scan and further ones at its best and at the ends of the interval, at most; for one width, or several."""
+NEAR = 0.5
+"""Largest move of a width, as eta, if the layers below the output are held."""
 FINE = 40
 """Points of the interpolation between two of them."""
 Tell = Callable[[int, int], None]
@@ -117,6 +119,11 @@ class Profile:
         inside = (log_p >= self.knots[self.best].log_p - drop).nonzero()[:, 0]
         first, last = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, len(eta) - 1)  # rounded outwards
         return float(eta[log_p.argmax()]), float(eta[first]), float(eta[last])
+
+    def holds(self, eta: float) -> bool:
+        """Return whether a width is supported."""
+        low, high = self.interval()
+        return low <= eta <= high
 
     def interval(self) -> tuple[float, float]:
         """Return the ends of the set of supported widths; infinite where the scan has found no end."""
@@ -228,9 +235,10 @@ def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold, se
             log_p, (low, high) = found.knots[eta].log_p, found.interval()
             if refit.held:
                 low, high = widened(low, high, eta, 1.96 * refit.jitter.get(spec.name, 0.0), spec.upper)
-            widths[spec.name] = width_of(spec, eta, min(low, eta), max(high, eta), limit)
+                low, high = min(low, here), max(high, here)
+            widths[spec.name] = width_of(spec, eta, low, high, limit)
             moved |= eta != here
-            better = eta if low <= eta <= high else found.best
+            better = found.best if eta == here and not found.holds(here) else eta
             if better != here and max(here, better) > limit:
                 gain = found.knots[better].log_p - found.knots[here].log_p
                 ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(better)}
@@ -272,8 +280,8 @@ def _profile(
         found = Profile({0.0: nothing, here: nothing, top: nothing}, spec.upper)
         return found, here, here, (nothing, states.get(here, known and known[1]))
     found = profiled(knot, here, spec.upper, limit, SINGLE if len(transform.specs) == 1 else SEVERAL, not refit.held)
-    low, high = found.interval()
-    eta = here if refit.held or low <= here <= high else found.best
+    reachable = not refit.held or abs(found.best - here) <= NEAR
+    eta = found.best if reachable and not found.holds(here) else here
     refit.restore(states[eta])
     transform.set_widths({spec.name: unit.to_person(eta)})
     return found, here, eta, (found.knots[eta], states[eta])
@@ -307,7 +315,7 @@ BOTH = (
 )
 """Said where the evidence is best elsewhere with the layers below held."""
 MOVED = "{name} moved from {here:.3g} to {there:.3g} {unit}, where the evidence is {gain:.1f} nats higher."
-"""Said where training had ended outside the interval."""
+"""Said where training had ended outside the supported widths."""
 
 
 def width_of(spec: WidthSpec, eta: float, low: float, high: float, limit: float = SLIGHT) -> Width:
