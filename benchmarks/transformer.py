@@ -3,9 +3,13 @@
 python benchmarks/transformer.py                                   rotated digits, through the bound of the NTK
 python benchmarks/transformer.py --freeze cls,pos                  through Laplace's evidence
 python benchmarks/transformer.py --upright --steps 100 --at-once   a network that knows little: nothing may be decided
+... --upright --steps 100 --at-once --unguarded --seed 1           the same training, without the guard against guessing
 """
 
 import argparse
+import math
+from contextlib import nullcontext
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -52,13 +56,18 @@ def main() -> None:
     parser.add_argument("--freeze", default="", help="parameters to freeze, for Laplace's evidence")
     parser.add_argument("--upright", action="store_true", help="digits as they are")
     parser.add_argument("--at-once", action="store_true", help="widths climb before the network knows anything")
+    parser.add_argument("--unguarded", action="store_true", help="give verdicts however little the network knows")
     parser.add_argument("--steps", type=int, default=2400)
+    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    torch.manual_seed(0)
+    torch.manual_seed(given.seed)
     data = augury.load("mnist5k", subset=1000, variant=None if given.upright else "rotated")
-    own = {"freeze": given.freeze, "evidence": "laplace" if given.freeze else "ntk", "steps": given.steps}
+    own = {"freeze": given.freeze, "evidence": "laplace" if given.freeze else "ntk"}
+    own |= {"steps": given.steps, "seed": given.seed}
     own |= {"evidence_below": 9.0} if given.at_once else {}
-    found = augury.learn(data, ViT(), generators=("rotation",), **own).invariance
+    never = mock.patch("augury.methods.widths.guess", lambda y: -math.inf) if given.unguarded else nullcontext()
+    with never:
+        found = augury.learn(data, ViT(), generators=("rotation",), **own).invariance
     print(found.widths["rotation"], found.test_accuracy, found.log_evidence, *found.notes, sep="\n")
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_iris
-from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset, random_split
 
 from augury.data.load import load
 from augury.data.unlabelled import load_inputs
@@ -80,6 +80,7 @@ ACCEPTED = [
      "3 classes: 0, 1, 2; not in training: 2"),
     ("bytes that are all dark", lambda: (arrays(8, 8, dtype=np.uint8) // 16, Y), {}, "to 0..1, the largest 0.059"),
     ("two pairs, as Keras gives them", lambda: ((arrays(7), Y), (arrays(7, n=5), Y[:5])), {}, "60 + 5 inputs"),
+    ("two data sets, as random_split gives them", lambda: random_split(tensors(), [50, 10]), {}, "50 + 10 images"),
     ("a DataLoader", lambda: DataLoader(tensors(), batch_size=4), {}, "48 + 12 images"),
     ("a Subset of a data set with class names", lambda: Subset(Pictures(20), range(10)), {}, "cat, dog"),
     ("a ConcatDataset", lambda: ConcatDataset([Pictures(4), Pictures(6)]), {}, "8 + 2 images, 1 x 8 x 8, 2 cl"),
@@ -96,6 +97,8 @@ REFUSED = [
      "60 labels of 60 different numbers .* task='regression'"),
     ("integer pixels 0 and 1", lambda: ((arrays(8, 8) > 0.5).astype(int), Y), "these are 0 and 1.* Pass x > 0"),
     ("a data frame with a column of text", lambda: FRAME.assign(owner="me"), "must hold numbers; not so: owner"),
+    ("a data frame with two columns of labels", lambda: FRAME.assign(target=Y), "Label and target can both be"),
+    ("a data frame with a name twice", lambda: FRAME.rename(columns={"a": "b"}), "must have different names; twice: b"),
     ("parts without train", lambda: {"test": tensors()}, "must hold train beside test"),
     ("four arrays in a row", lambda: (arrays(7), arrays(7), Y, Y), r"Whole arrays are passed as \(inputs, labels\)"),
     ("16-bit pixels of 12 bits", lambda: ((arrays(8, 8) * 4095).astype(np.uint16), Y), r"largest is 4,09\d of 65,535"),
@@ -121,6 +124,34 @@ def test_accepted_with_a_line_that_says_what_was_read(what, make, options, line)
 @pytest.mark.parametrize(("what", "make", "message"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_refused_with_what_to_do(what, make, message):
     refused(message, load, make())
+
+
+FORMS = {
+    "a pair": lambda: (arrays(3, 6, 6), Y), "a mapping": lambda: {"x": arrays(3, 6, 6), "y": Y},
+    "a map-style data set": tensors, "a path": lambda: "a.npz",
+}  # fmt: skip
+OTHERS = {
+    "an array": lambda: arrays(3, 6, 6), "three arrays": lambda: (arrays(3, 6, 6), Y, Y), "a number": lambda: 5,
+    "a Dataset": lambda: load((arrays(3, 6, 6), Y)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", FORMS)
+@pytest.mark.parametrize("test", [*FORMS, *OTHERS])
+def test_a_test_set_has_the_form_of_the_training_set(tmp_path, monkeypatch, source, test):
+    monkeypatch.chdir(tmp_path)
+    np.savez("a.npz", x=arrays(3, 6, 6), y=Y)
+    given = FORMS[source](), {**FORMS, **OTHERS}[test]()
+    if source == test:
+        assert len(load(given[0], test=given[1]).x_test) == 60
+    else:
+        refused(f"the test set must be {source}.*, as the training set is; got", load, given[0], test=given[1])
+
+
+def test_columns_of_a_test_frame_are_matched_by_name():
+    swapped = load(FRAME, test=FRAME[["c", "Label", "b", "a"]])
+    assert torch.equal(swapped.x_test, swapped.x_train)
+    refused("the columns a, b, c; it has b, a", load, FRAME, test=FRAME[["b", "Label", "a"]])
 
 
 def test_moved_channels_keep_their_values():

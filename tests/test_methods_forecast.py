@@ -7,11 +7,12 @@ import pytest
 
 import augury
 import augury.methods.forecast as forecasting
-from augury.cli.console import LiveBar, duration
+from augury.cli.console import Left, LiveBar, duration
 from augury.config.learn import LearnConfig
 from augury.curvature.tape import MAX_ROWS
 from augury.evidence.refit import LaplaceRefit
-from augury.methods.forecast import Costs, climbs_of, forecast, peak_memory, steps_of, total_seconds
+from augury.methods.forecast import Costs, Remaining, climbs_of, forecast, peak_memory, steps_of, total_seconds
+from augury.methods.prepare import prepare
 from augury.methods.widths import usual_knots
 from training_doubles import coordinates
 
@@ -43,6 +44,39 @@ def test_the_time_is_made_of_steps_climbs_the_end_and_scores():
     assert without == pytest.approx(10 * 10 * 0.5 + 8.0)
 
 
+def test_what_is_left_of_a_run_counts_the_intervals_until_they_are_done():
+    """Steps of 2 s, evidence steps of 30 s, knots of 10 s, by a clock that only moves when told."""
+    now, said = [0.0], []
+    heard = augury.Progress()
+    heard.remaining = said.append
+    settings = {**QUICK, "evidence_every": 1, "burn_in": 1, "evidence_images": 10, "finish": 0.5}
+    ready = prepare(coordinates(20), "toy_mlp", "lila", None, settings)
+    left = Remaining(ready, heard, lambda: now[0])
+    knots, test, usual = usual_knots(1), len(ready.data.x_test), forecasting.KNOT * 30.0
+
+    def after(seconds, call, *words):
+        now[0] += seconds
+        call(*words)
+        return said[-1] if said else None
+
+    def epoch(k, evidence=30.0):
+        after(2.0, left.step, k, 1, 0.1)
+        after(2.0, left.step, k, 2, 0.1)
+        return after(evidence, left.epoch, {"epoch": k, "loss": 0.1, **({"log_evidence": -1.0} if evidence else {})})
+
+    assert after(0.0, left.step, 1, 1, 0.1) is None and after(2.0, left.step, 1, 2, 0.1) > 5 * 2 * 2.0
+    epoch(2)
+    scores = test * 2.0 / 10 / 2 * 2 / 3  # a forward pass is a third of a training pass, and both have two views
+    end = usual * knots + 30.0 * 20 / 10
+    assert epoch(3) == pytest.approx(3 * 2 * 2.0 + end + scores)
+    assert after(1.0, left.stage, "intervals of the widths") == pytest.approx(12.0 + end + scores)
+    knot = (40.0 + forecasting.USUAL * usual) / (4 + forecasting.USUAL)
+    expected = 12.0 + knot * (knots - 4) + 60.0 + scores
+    assert after(40.0, left.stage, "intervals of the widths", 4, knots) == pytest.approx(expected)
+    assert epoch(4, 0.0) == pytest.approx(8.0 + scores)
+    assert epoch(6, 0.0) == after(0.0, left.stage, "test set") == 0.0
+
+
 def test_steps_and_climbs_are_timed_by_the_clock_if_there_is_an_evidence():
     found = forecast(coordinates(20), "toy_mlp", clock=Ticks(), **QUICK)
     expected = (0.001, 0.001, 0.001, 1, 0.001 / 20)
@@ -67,9 +101,12 @@ def test_costly_inputs_are_timed_on_fewer_and_scaled_up():
 
 
 def test_a_real_run_takes_about_what_was_said_and_its_bar_counts_the_intervals():
-    stages = []
+    stages, left = [], []
 
     class Heard(augury.Progress):
+        def remaining(self, seconds):
+            left.append((len(stages), seconds))
+
         def ahead(self, names):
             stages.append(tuple(names))
 
@@ -89,18 +126,25 @@ def test_a_real_run_takes_about_what_was_said_and_its_bar_counts_the_intervals()
     assert last == ("test set", 0, 0) and {what for what, _, _ in intervals} == {"intervals of the widths"}
     done = [d for _, d, _ in intervals]
     assert done == sorted(done) and 3 <= done[-1] <= intervals[-1][2] == usual_knots(1)
+    before = [seconds for stage, seconds in left if stage == 1]  # none of the stages that follow has begun
+    assert before[0] > before[-1] > left[-1][1]  # the last: only the test set is left
 
 
 def test_the_bar_says_what_will_follow_and_is_full_when_an_epoch_has_ended():
     bar = LiveBar(compares=True)
     bar.ahead(["intervals of the widths", "test set"])
     bar.start("lila", 2, 2, 0, {})
+    shown = Left()
+    assert shown.render(bar.bar.tasks[0]).plain == "-:--:--"
+    bar.remaining(90.0)
+    bar.bar.tasks[0]._get_time = lambda: bar.bar.tasks[0].fields["end"] - 65.2
     assert bar.below.plain == "then: intervals of the widths, test set, plain to compare"
     bar.stage("intervals of the widths", 3, 14)
     assert bar.below.plain == "then: test set, plain to compare"
     bar.step(2, 2, 0.5)
     assert [task.finished for task in bar.bar.tasks] == [False, True]  # evidence and scores may follow the last step
     bar.epoch({"epoch": 2, "loss": 0.5, "widths": {}})
+    assert shown.render(bar.bar.tasks[0]).plain == "0:01:05"  # not 0, for the rest is still to come
     assert bar.bar.finished and bar.below.plain == "then: test set, plain to compare\nloss 0.500"
     bar.stage("test set")
     bar.stop()

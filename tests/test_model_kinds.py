@@ -91,6 +91,7 @@ REFUSED = [
     ("inputs of another shape", lambda: after(width=784), "cannot take inputs of shape \\[1, 8, 8\\]"),
     ("double or half precision", lambda: small_net().double(), "some are float64. Call net.float\\(\\)"),
     ("complex weights", complex_weights, "must be float32; some are complex64"),
+    ("weights on the meta device", lambda: small_net().to("meta"), "must have values"),
     ("no weights to train", lambda: small_net().requires_grad_(False), "must have parameters to train"),
     ("a compiled or scripted module", lambda: torch.compile(small_net(), backend="eager"), "the original module"),
     ("a class", lambda: Output, "the class Output itself"),

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import math
 import pickle
 import warnings
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from augury.core.rng import generator
 from augury.curvature.tape import covered_layers
 from augury.evidence.ascent import NtkEvidence
 from augury.evidence.likelihoods import Categorical
+from augury.methods import widths
 from augury.methods.widths import guess, intervals
 from augury.models.batchnorm import frozen_norms
 from augury.training.batches import Batches
@@ -114,12 +116,17 @@ def ntk_findings(net, x, y):
     return intervals(evidence, Batches(x, y, 20, torch.device("cpu")), generator(0), {})
 
 
-def test_a_transformer_that_knows_little_decides_nothing_through_the_bound():
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_transformer_that_knows_little_decides_nothing_through_the_bound(seed, monkeypatch):
     x, y = images()
-    torch.manual_seed(0)
-    found = ntk_findings(ViT(), x, y)
+    torch.manual_seed(seed)
+    net = ViT()
+    found = ntk_findings(net, x, y)
     assert found.widths["rotation"].verdict == "undecided"
     assert found.log_evidence < guess(y) and "lower bound" in found.notes[-1]
+    # The guard alone does that: bars that stand or lie look "invariant" to the same network without it.
+    monkeypatch.setattr(widths, "guess", lambda y: -math.inf)
+    assert ntk_findings(net, x, y).widths["rotation"].verdict == "invariant"
 
 
 def test_a_bound_that_beats_a_guess_may_decide():
@@ -363,6 +370,9 @@ def test_the_same_in_ones_own_loop():
     refused("softmax", own_loop(softmax)[1].step, (x, y), generator(0))
     refused("a dictionary with x, y", own_loop()[1].step, [{"x": x, "y": y}], generator(0))
     refused(r"got Dataset. Pass \(data.x_train, data.y_train\)", own_loop()[1].step, data(), generator(0))
+    refused("got NoneType", own_loop()[1].step, None, generator(0))
+    refused("rng must be a torch.Generator; got 0", own_loop()[1].step, (x, y), 0)
+    refused("an augury.Evidence; got OrbitAverage", augury.intervals, own_loop()[0], (x, y), generator(0))
     refused("got ndarray. Pass tensors", own_loop()[1].step, (x.numpy(), y.numpy()), generator(0))
 
 

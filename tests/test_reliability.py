@@ -95,6 +95,27 @@ def test_where_both_checkpoints_are_damaged_the_run_is_refused(tmp_path):
     refused(says, resumed, path, error=RunError)
 
 
+@pytest.mark.parametrize("deleted", range(4))
+def test_a_kill_while_a_run_is_deleted_leaves_one_that_can_be_overwritten(tmp_path, monkeypatch, deleted):
+    open_run(tmp_path / "r", {"epochs": 1})
+    for name in ("metrics.jsonl", "model.safetensors", "report.html"):
+        (tmp_path / "r" / name).write_text("x")
+    unlink, left = Path.unlink, [deleted]
+
+    def until(self, missing_ok=False):
+        left[0] -= self.exists()
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", until)
+    with pytest.raises(KeyboardInterrupt):
+        open_run(tmp_path / "r", {"epochs": 2}, overwrite=True)
+    monkeypatch.undo()
+    open_run(tmp_path / "r", {"epochs": 2}, overwrite=True)
+    assert [path.name for path in (tmp_path / "r").iterdir()] == ["config.json"]
+
+
 @pytest.mark.parametrize("where", ["", "checkpoint", "views"])
 def test_what_a_kill_left_of_a_write_is_swept(tmp_path, where, whole):
     path = stopped(tmp_path / "run")

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import typer
 from rich.box import HEAVY_HEAD
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
@@ -198,6 +199,17 @@ class Notes(Progress):
         note(text)
 
 
+class Left(ProgressColumn):
+    """The time until the run has ended, if it was told; otherwise until the bar is full."""
+
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        end = task.fields.get("end")
+        left = task.time_remaining if end is None else max(0.0, end - task.get_time())
+        return Text("-:--:--" if left is None else str(timedelta(seconds=round(left))), "progress.remaining")
+
+
 class LiveBar(Notes):
     """Draws a bar for each stage of a run and, below it, what will follow, and the latest loss, evidence and widths."""
 
@@ -225,7 +237,7 @@ class LiveBar(Notes):
             TextColumn("{task.fields[at]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
-            TimeRemainingColumn(),
+            Left(),
             console=err,
         )
         self.live = Live(Group(self.bar, self.below), console=err, refresh_per_second=4)
@@ -247,6 +259,9 @@ class LiveBar(Notes):
             parts.insert(1, f"log evidence {row['log_evidence']:.1f}")
         self.numbers = "  ".join(parts)
         self._write()
+
+    def remaining(self, seconds: float) -> None:
+        self.bar.update(self.task, end=self.bar.get_time() + seconds)
 
     def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         if self.bar.tasks[-1].description != what:

@@ -4,6 +4,7 @@ A table names its arrays `x_train, y_train, x_test, y_test`, or `x, y` to be spl
 Nothing is unpickled.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -131,19 +132,28 @@ def open_arrays(path: Path) -> dict[str, np.ndarray]:
         ) from error
 
 
-def frame_pair(frame: Any) -> tuple[Any, Any]:
-    """Return the inputs and the labels of a data frame: a column of labels, all others numbers."""
+def frame_pair(frame: Any, like: Any = None) -> tuple[Any, Any]:
+    """Return inputs and labels of a data frame: a column of labels, all others numbers, in the order of `like`."""
     columns = {str(column).lower(): column for column in frame.columns}
-    label = next((columns[name] for name in LABEL_COLUMNS if name in columns), None)
-    if label is None:
+    labels = [columns[name] for name in LABEL_COLUMNS if name in columns]
+    if not labels:
         raise InputError(
             f"a data frame must keep its labels in a column named {', '.join(LABEL_COLUMNS)}; it has "
             f"{', '.join(map(str, frame.columns))}. Pass a pair: (frame[features], frame[labels])."
         )
-    inputs = frame[[column for column in frame.columns if column != label]]
+    if len(labels) > 1:
+        both = " and ".join(map(str, labels))
+        raise InputError(f"{both} can both be the labels. Drop one, or pass a pair: (frame[features], frame[labels]).")
+    if twice := [str(name) for name, n in Counter(frame.columns).items() if n > 1]:
+        raise InputError(f"the columns must have different names; twice: {', '.join(twice)}. Rename them.")
+    names = [column for column in (frame.columns if like is None else like) if column != labels[0]]
+    if not set(names) <= set(frame.columns):
+        own = ", ".join(str(name) for name in frame.columns if name != labels[0])
+        raise InputError(f"the test set must have the columns {', '.join(map(str, names))}; it has {own}.")
+    inputs = frame[names]
     text = [str(name) for name, dtype in inputs.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
     if text:
         raise InputError(
             f"every column but the labels must hold numbers; not so: {', '.join(text)}. Drop or encode them."
         )
-    return inputs, frame[label]
+    return inputs, frame[labels[0]]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 from torch.utils.data import DataLoader
+from torch.utils.data import Dataset as TorchDataset
 
 from augury.core.errors import InputError, choose
 from augury.core.files import Progress, silent
@@ -116,27 +117,35 @@ def read(source: Any, options: Options, test: Any = None) -> Dataset:
         _refuse(test=test, size=options.size, kind=options.kind, task=options.task)
         return source
     if isinstance(source, str | Path):
+        _check_test(test, "a path", isinstance(test, str | Path))
         return _read_path(_existing(source), options, None if test is None else _existing(test))
-    source, test = _plain(source), _plain(test)
+    columns = getattr(source, "columns", None)
+    source, test = _plain(source), _plain(test, columns)
     if isinstance(source, Mapping):
         if not named_splits(source):
+            _check_test(test, "a mapping of arrays", isinstance(test, Mapping))
             return read_table(source, options, test=test)
         train, name, said = train_and_test(source, "a mapping of splits")
         if test is not None or name is None:
             return read(source[train], options, test)
         return replace(read(source[train], options, source[name]), remark=said)
+    two = test is None and isinstance(source, tuple | list) and len(source) == 2
+    if two and all(isinstance(part, TorchDataset | DataLoader) for part in source):
+        source, test = map(_plain, source)  # as random_split gives them
     arrays = isinstance(source, list) and all(isinstance(part, np.ndarray | Tensor) for part in source)
     if len(source) == 2 if arrays else isinstance(source, tuple) and len(source) == 2:
         if all(isinstance(part, tuple) and len(part) == 2 for part in source):  # as Keras gives them
             source, test = source
+        _check_test(test, "a pair (inputs, labels)", isinstance(test, tuple | list) and len(test) == 2)
         return read_arrays(tuple(source), options, test=test)
     if isinstance(source, np.ndarray | Tensor):
         raise InputError(
             f"data must have labels; got an array of shape {list(source.shape)} alone. Pass a pair: (inputs, labels)."
         )
-    if isinstance(source, Sized) and callable(getattr(source, "__getitem__", None)):
+    if _map_style(source):
         from augury.data.torch_dataset import read_torch_dataset
 
+        _check_test(test, "a map-style data set", _map_style(test) and not isinstance(test, NO_EXAMPLES))
         return read_torch_dataset(source, options, test)
     stream = " It has no length: collect it first, as list(...)." if isinstance(source, Iterable) else ""
     raise InputError(
@@ -145,12 +154,26 @@ def read(source: Any, options: Options, test: Any = None) -> Dataset:
     )
 
 
-def _plain(source: Any) -> Any:
+NO_EXAMPLES = (str, Mapping, tuple, np.ndarray, Tensor)
+"""What has items that are not examples."""
+
+
+def _map_style(source: Any) -> bool:
+    return isinstance(source, Sized) and callable(getattr(source, "__getitem__", None))
+
+
+def _check_test(test: Any, form: str, fits: bool) -> None:
+    if test is not None and not fits:
+        got = f"{type(test).__name__}{f' of {len(test)}' if isinstance(test, tuple | list) else ''}"
+        raise InputError(f"the test set must be {form}, as the training set is; got {got}.")
+
+
+def _plain(source: Any, columns: Any = None) -> Any:
     """Return the data set of a loader, and the inputs and labels of a data frame; anything else as it is."""
     if isinstance(source, DataLoader):
         return source.dataset
     is_frame = hasattr(source, "columns") and hasattr(source, "dtypes")
-    return frame_pair(source) if is_frame else source
+    return frame_pair(source, columns) if is_frame else source
 
 
 def _read_path(path: Path, options: Options, test: Path | None) -> Dataset:

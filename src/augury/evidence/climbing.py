@@ -147,6 +147,8 @@ def pairs(data: Data, model: nn.Module, rng: torch.Generator | None = None) -> I
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     if hasattr(data, "x_train"):
         raise InputError("data must be batches or tensors; got Dataset. Pass (data.x_train, data.y_train).")
+    if not isinstance(data, Iterable):
+        raise InputError(f"data must be batches or tensors; got {type(data).__name__}. Pass (inputs, labels).")
     for batch in data:
         if not _is_pair(batch):
             raise InputError(
@@ -210,4 +212,6 @@ def seeds_of(rng: torch.Generator) -> Callable[[int], int]:
 
 
 def seed_of(rng: torch.Generator) -> int:
+    if not isinstance(rng, torch.Generator):
+        raise InputError(f"rng must be a torch.Generator; got {rng!r:.40}. Make one: torch.Generator().manual_seed(0).")
     return int(torch.randint(2**61, (), generator=rng, device=rng.device))

@@ -5,12 +5,14 @@
 A training step, an evidence step (a climb) and the evidence at one width (a knot) are timed on the real network and
 data. Where inputs are so costly that this would take more than a few seconds, it is done on fewer of them and scaled
 up. The end is the usual number of knots for each of K widths, and the evidence of all N data: N / images climbs.
+A run that has begun times its own parts as they come, and says by the same sum how long the rest takes.
 """
 
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from statistics import median
@@ -33,13 +35,17 @@ from augury.records.results import Record
 from augury.training.batches import Batches, own_global_stream, streams
 from augury.training.evaluate import outputs_of
 from augury.training.learner import LOG_EVIDENCE, Learner
+from augury.training.loop import TEST_SET
+from augury.training.progress import Progress
 from augury.transforms.base import Transform
 
 KNOT = 0.7  # a knot in evidence steps, about, if it is too long to be timed
-PASSES = 3  # training passes that an input of an evidence step costs, about
+PASSES = 3  # training passes that an input of an evidence step costs, about; and forward passes of a training pass
 STEPS = 5  # steps that are timed, after one that is not
 CHUNK = 1000  # test inputs that are scored at once
 TRIED = 3  # small steps that tell what is affordable
+OFTEN, RECENT = 0.5, 100  # seconds between two words on what is left; times behind the mean of a cost
+USUAL = 5  # knots as which the usual cost of a knot counts beside those that were timed
 SCORED = 20  # test inputs whose forward pass is timed, at most
 STEP_SECONDS, CLIMB_SECONDS, SCORE_SECONDS = 1.0, 4.0, 10.0
 """About how long the steps (or the timed scores), the evidence step, and the scores for the memory may take."""
@@ -204,18 +210,80 @@ def steps_of(config: LearnConfig, N: int) -> int:
     return -(-N // config.batch)
 
 
-def climbs_of(config: LearnConfig) -> int:
-    return sum(config.climbs(epoch) for epoch in range(1, config.epochs + 1))
+def climbs_of(config: LearnConfig, done: int = 0) -> int:
+    return sum(config.climbs(epoch) for epoch in range(done + 1, config.epochs + 1))
 
 
-def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs) -> float:
-    """Return about how long a run takes."""
-    training = config.epochs * (N / min(config.batch, N)) * costs.step
-    end = costs.knot * costs.widths * usual_knots(costs.widths) + costs.climb * N / min(config.evidence_images, N)
-    scored = M if config.learning < config.epochs else 2 * M  # after the last epoch, and of the one that is kept
+def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs, done: float = 0.0, knots: float = 0.0) -> float:
+    """Return about how long a run takes, or what is left of it after so many epochs and knots of its end."""
+    training = (config.epochs - done) * (N / min(config.batch, N)) * costs.step
+    all_data = costs.climb * N / min(config.evidence_images, N) * math.isfinite(knots)
+    end = costs.knot * max(0.0, costs.widths * usual_knots(costs.widths) - knots) + all_data
+    scored = M * ((done < config.epochs) + (config.learning == config.epochs))  # the last epoch, and the one kept
     if config.evaluate_every:
-        scored += (config.epochs // config.evaluate_every) * min(M, config.evaluate_images or M)
-    return training + climbs_of(config) * costs.climb + end + scored * costs.score
+        on_the_way = config.epochs // config.evaluate_every - int(done) // config.evaluate_every
+        scored += on_the_way * min(M, config.evaluate_images or M)
+    return training + climbs_of(config, int(done)) * costs.climb + end + scored * costs.score
+
+
+class Remaining(Progress):
+    """Times the parts of a run as they come, and tells a callback about how long the rest takes."""
+
+    def __init__(self, ready: Prepared, told: Progress, clock: Callable[[], float] = time.perf_counter) -> None:
+        learner, own = ready.learner, ready.learner.transform
+        self.config, self.told, self.clock = ready.config, told, clock
+        self.N, self.M = len(ready.data.x_train), len(ready.data.x_test)
+        self.climbs = isinstance(learner, WithEvidence) and learner.evidence is not None
+        widths = len(own.specs) if own is not None and _of_intervals(learner) is not None else 0
+        self.costs, self.times, self.done, self.knots = Costs(0.0, 0.0, 0.0, widths, 0.0), Counter[str](), 0.0, 0.0
+        self.at = self.said = self.begun = -math.inf  # when the last part ended, something was said, the end began
+
+    def step(self, epoch: int, step: int, loss: float) -> None:
+        now = self.clock()
+        if step > 1:
+            self._note("step", now - self.at)
+        self.at, self.done = now, epoch - 1 + (step - 1) / steps_of(self.config, self.N)
+        if epoch > self.config.learning:
+            self.knots = math.inf
+        if now - self.said > OFTEN:
+            self._tell(now)
+
+    def epoch(self, row: Mapping[str, Any]) -> None:
+        now, self.done = self.clock(), float(row["epoch"])
+        if LOG_EVIDENCE in row and (climbs := self.config.climbs(row["epoch"])):
+            self._note("climb", (now - self.at) / climbs)
+        elif self.done < self.config.epochs and {"test_accuracy", "test_error"} & row.keys():
+            self._note("score", (now - self.at) / min(self.M, self.config.evaluate_images or self.M))
+        self._tell(now)
+
+    def stage(self, what: str, done: int = 0, total: int = 0) -> None:
+        now = self.clock()
+        if not total:  # the first word of this stage
+            self.begun, self.done = now, max(self.done, float(self.config.learning))
+            self.knots = math.inf if what == TEST_SET else 0.0
+        else:
+            knot = (now - self.begun + USUAL * KNOT * self.costs.climb) / (done + USUAL)
+            self.knots, self.costs = float(done), replace(self.costs, knot=knot)
+        self._tell(now)
+
+    def _note(self, name: str, seconds: float) -> None:
+        """Let the mean of a cost follow what was measured last, since the load of a machine changes."""
+        self.times[name] += 1
+        old = getattr(self.costs, name)
+        self.costs = replace(self.costs, **{name: old + (seconds - old) / min(self.times[name], RECENT)})
+
+    def _tell(self, now: float) -> None:
+        """Tell what is left; what has not been timed yet is taken for as many passes as it usually costs."""
+        costs, config = self.costs, self.config
+        if not costs.step:
+            return
+        per_view, views = costs.step / (min(config.batch, self.N) * config.samples), config.evidence_samples
+        usual = per_view * PASSES * (views or config.samples) * _climbed(config) * self.climbs
+        climb = costs.climb or usual
+        score = costs.score or per_view * config.samples_eval / PASSES
+        costs = replace(costs, climb=climb, knot=costs.knot or KNOT * climb, score=score)
+        self.said = now
+        self.told.remaining(total_seconds(config, self.N, self.M, costs, self.done, self.knots))
 
 
 def peak_memory(device: str) -> int | None:

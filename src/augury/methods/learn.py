@@ -14,6 +14,7 @@ from augury.core.errors import InputError
 from augury.core.world import World, check_precision, world_of
 from augury.data.dataset import Dataset
 from augury.data.rows import fingerprint
+from augury.methods.forecast import Remaining
 from augury.methods.prepare import Prepared, prepare
 from augury.models.units import in_units
 from augury.records.results import Invariance
@@ -134,7 +135,7 @@ def _train(
         if run is not None:
             folder = open_run(run, _asked(dataset, config), overwrite=overwrite, resume=resume)
     inside = dataset.standardised()
-    result = fit(learner, inside, config, folder, watcher)
+    result = fit(learner, inside, config, folder, together([watcher, Remaining(ready, watcher)]))
     model = in_units(learner.model, inside.target_mean, inside.target_scale)
     invariance = _invariance(dataset, config, result, folder)
     if folder is not None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import torch
 
-from augury.core.errors import choose
+from augury.core.errors import InputError, choose
 from augury.evidence.ascent import AnyEvidence
-from augury.evidence.climbing import BATCH, Data, all_pairs
+from augury.evidence.climbing import BATCH, Climber, Data, all_pairs
 from augury.methods import widths
 from augury.training.batches import Batches
 from augury.training.learner import Findings
@@ -36,6 +36,8 @@ def intervals(
     Findings
         Widths, evidence and notes.
     """
+    if not isinstance(evidence, Climber):
+        raise InputError(f"intervals come from an augury.Evidence; got {type(evidence).__name__}.")
     limits = {name: float(value) for name, value in (slight or {}).items()}
     for name in limits:
         choose("generator in slight", name, evidence.model.transform.names)

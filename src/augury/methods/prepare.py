@@ -167,6 +167,8 @@ def checked_net(net: nn.Module, data: Dataset) -> nn.Module:
     odd = {str(p.dtype).removeprefix("torch.") for p in net.parameters() if p.requires_grad} - {"float32"}
     if odd:
         raise InputError(f"the network's weights must be float32; some are {', '.join(sorted(odd))}. Call net.float().")
+    if any(p.is_meta for p in net.parameters()):
+        raise InputError("the network's weights must have values; some are on the meta device. Load them first.")
     if not any(parameter.requires_grad for parameter in net.parameters()):
         raise InputError(
             "the network must have parameters to train; it has none, or all are frozen. "

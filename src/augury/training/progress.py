@@ -52,6 +52,15 @@ class Progress:
             How much of it is done, of about how much; 0 if unknown.
         """
 
+    def remaining(self, seconds: float) -> None:
+        """Note about how long the run still takes, intervals and scores included; a baseline is another run.
+
+        Parameters
+        ----------
+        seconds
+            Estimated from what its parts have taken so far.
+        """
+
     def note(self, text: str) -> None:
         """Note something that the user should know.
 
@@ -94,6 +103,10 @@ class Together(Progress):
     def stage(self, what: str, done: int = 0, total: int = 0) -> None:
         for callback in self.callbacks:
             callback.stage(what, done, total)
+
+    def remaining(self, seconds: float) -> None:
+        for callback in self.callbacks:
+            callback.remaining(seconds)
 
     def note(self, text: str) -> None:
         for callback in self.callbacks:

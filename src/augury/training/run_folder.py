@@ -177,7 +177,7 @@ def _sweep(path: Path) -> None:
 
 
 def _empty(path: Path) -> None:
-    for name in OURS:
+    for name in reversed(OURS):  # the settings last: without them, what a kill leaves would not count as a run
         target = path / name
         if target.is_dir():
             shutil.rmtree(target)
