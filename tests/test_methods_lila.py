@@ -66,6 +66,11 @@ def test_the_state_of_an_evidence_continues_bit_for_bit():
     assert torch.equal(fresh.model.transform.eta, evidence.model.transform.eta)
 
 
+def test_a_state_that_is_none_is_refused():
+    evidence = Evidence(OrbitAverage(MLP([2, 5, 2], generator(0)), AffineCoordinates("rotation")), N=20)
+    refused("must be what state_dict.. returned; it has no likelihood", evidence.load_state_dict, {})
+
+
 def test_an_evidence_moves_with_its_model_and_takes_a_loader_or_a_data_set():
     evidence, x, y = make(torch.float32)
     evidence.step([(x, y)], generator(0))

@@ -184,9 +184,9 @@ class Evidence(Climber):
         return {"log_delta": self.log_delta.detach().clone(), **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
         with torch.no_grad():
             self.log_delta.copy_(state["log_delta"])
-        super().load_state_dict(state)
 
     def _chunks(self, x: Tensor, y: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
         self.chunk = self.chunk or rows_per_pass(self.model.net, x[:1])

@@ -100,6 +100,10 @@ class Climber:
         state
             The dictionary.
         """
+        needed = ("likelihood", "eta_optimizer", "delta_optimizer")
+        missing = [name for name in needed if not isinstance(state, Mapping) or name not in state]
+        if missing:
+            raise InputError(f"the state must be what state_dict() returned; it has no {', '.join(missing)}.")
         if "widths" in state:  # not in those of version 0.1
             self.model.transform.load_state_dict(state["widths"])
         self.likelihood.load_state_dict(state["likelihood"])
