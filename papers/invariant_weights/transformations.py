@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from papers.catalog import Item
-from papers.claims import Claim, Held, means
+from papers.claims import Claim, Held, beats, means
 from papers.invariant_weights.budgets import TRANSFORMATIONS, baselines, row_of, transformations
 from papers.invariant_weights.published import Scores
 from papers.invariant_weights.tables import MEMORISES, data_line, numbers, scores, words
@@ -82,11 +82,12 @@ def planted_helps(results: Sequence[Result]) -> Held:
 
 
 def learned_helps(results: Sequence[Result]) -> Held:
+    groups = grouped(results, lambda c: (c.variant, row_of(c)))
     return {
-        f"{variant}, over {rival}": max(at[row] for row in learned) > at[rival]
+        f"{variant}, over {rival}": beats(groups[variant, max(learned, key=at.__getitem__)], groups[variant, rival])
         for variant, at in _columns(results).items()
         for rival in WITHOUT
-        if (learned := set(TRANSFORMATIONS) & set(at)) and rival in at
+        if (learned := [row for row in TRANSFORMATIONS if row in at]) and rival in at
     }
 
 
