@@ -15,8 +15,16 @@ WORDS = {
     "grid": "learned, equally spaced views",
 }
 
-MEMORISES = "without a prior the first layer memorises 1,000 images at any width, so that no width gains"
+MEMORISES = (
+    "without a prior the first layer memorises 1,000 images at any width: on rotated ones 175 degrees are worth 13 "
+    "points to the test accuracy and .02 nats to the bound; with one, 0 degrees become 174, and 72 % 79"
+)
 """Why the ReLU network learns little from few images."""
+ADAPTS = (
+    "it is the learned first layer: a prior on it does not help (widths stay at 0), but with fixed features (RFF, a trial on the "
+    "same images) the affine widths are found, and 29, 50 and 39 % become 44, 65 and 45"
+)
+"""Why it does not learn two transformations at once."""
 
 
 def words(row: str) -> str:
