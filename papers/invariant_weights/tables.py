@@ -21,8 +21,8 @@ MEMORISES = (
 )
 """Why the ReLU network learns little from few images."""
 ADAPTS = (
-    "it is the learned first layer: a prior on it does not help (widths stay at 0), but with fixed features (RFF, a trial on the "
-    "same images) the affine widths are found, and 29, 50 and 39 % become 44, 65 and 45"
+    "it is the learned first layer: with a prior on it all widths but one stay at 0 too; with fixed features (RFF, a "
+    "trial on the same images) the affine widths are found, and 29, 50 and 39 % become 44, 65 and 45"
 )
 """Why it does not learn two transformations at once."""
 
