@@ -47,11 +47,13 @@ def gaps(seeds: int, folder: Path = DOCS) -> list[Gap]:
 
 
 def _seconds(cell: Cell, done: Sequence[Result]) -> float:
-    """Return the median time of the results that are most like a cell."""
+    """Return the median time of the results that are most like a cell, epoch by epoch where cells name epochs."""
+    epochs = cell.settings.get("epochs")
 
     def like(*names: str) -> list[float]:
         same = [r for r in done if all(getattr(r.cell, n) == getattr(cell, n) for n in names)]
-        return [r.invariance.seconds for r in same]
+        counted = [(r.invariance.seconds, r.cell.settings.get("epochs")) for r in same]
+        return [s * epochs / e if e and epochs else s for s, e in counted]
 
     return median(like("data", "model", "method") or like("model", "algorithm") or like("algorithm") or [UNKNOWN])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from augury.core.errors import InputError
 from augury.core.files import write_text
 from papers.catalog import PAPERS, item
-from papers.claims import Claim, Held, Pair
+from papers.claims import Claim, Held, Pair, counted
 from papers.markdown import NONE, table
 from papers.reproduce import DOCS, Request, table_rows
 from papers.results import Result
@@ -50,26 +50,32 @@ def text(judged: Sequence[Row]) -> str:
     """Return the table, and below it the comparisons that do not hold, each with its reason."""
     lines: list[list[str]] = []
     failed: list[str] = []
-    once: dict[tuple[str, str, str], bool] = {}
+    near: list[str] = []
+    once: dict[tuple[str, str, str], bool | None] = {}
     for row in judged:
         letter, link = LETTERS[row.paper], f"[{row.item}]({row.paper}_{row.item}.md)"
         answers = [answer for held in row.held.values() for answer in held.values()]
-        score = f"{sum(answers)} of {len(answers)}" if answers else NONE
+        score = counted(answers) if answers else NONE
         seeds, done = len({r.cell.seed for r in row.results}), f"{len(row.results)} of {row.cells}"
         lines.append([letter, link if row.results else row.item, done, str(seeds), str(len(row.held)), score])
         for claim, held in row.held.items():
             once |= {(row.paper, claim.words, name): answer for name, answer in held.items()}
-            if wrong := [name for name, answer in held.items() if not answer]:
+            if open_ := [name for name, answer in held.items() if answer is None]:
+                near.append(f"- **{letter} {row.item}**, {claim.words}: {'; '.join(open_)}.\n")
+            if wrong := [name for name, answer in held.items() if answer is False]:
                 where = f"not in {len(wrong)} of {len(held)} ({'; '.join(wrong)})"
                 why = f" {claim.why[0].upper()}{claim.why[1:]}." if claim.why else ""
                 failed.append(f"- **{letter} {row.item}**, {claim.words}: {where}.{why}\n")
-    there, right, total = sum(bool(row.results) for row in judged), sum(once.values()), len(once)
+    decided = [answer for answer in once.values() if answer is not None]
+    there, right, total = sum(bool(row.results) for row in judged), sum(decided), len(decided)
     return (
         f"{there} of {len(judged)} items have results at scale `small`; {right} of {total} comparisons that the papers "
-        f"claim hold ({100 * right / max(total, 1):.0f} %; what several items share counts once). Written by `python "
-        f"-m papers scoreboard` from the raw files; the cells are those of the seeds that were run.\n\n"
+        f"claim hold ({100 * right / max(total, 1):.0f} %; what several items share counts once); {len(once) - total} "
+        f"more are within one standard error, and count neither way. Written by `python -m papers scoreboard` from the "
+        f"raw files; the cells are those of the seeds that were run.\n\n"
         f"{table(['paper', 'item', 'cells run', 'seeds', 'claims', 'comparisons that hold'], lines)}\n"
-        f"What does not hold:\n\n{''.join(failed)}\n![ours against the papers']({PICTURE})\n"
+        f"What does not hold:\n\n{''.join(failed)}\nWithin one standard error (over seeds; of one seed, that of the "
+        f"test images):\n\n{''.join(near)}\n![ours against the papers']({PICTURE})\n"
     )
 
 

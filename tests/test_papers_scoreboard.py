@@ -1,13 +1,14 @@
 """The scoreboard: claims are checked against the raw results, and the page says what they say."""
 
+from dataclasses import replace
+
 import pytest
 
 import papers_doubles as doubles
 from pages import ROOT
 from papers import budget
 from papers.catalog import PAPERS, item
-from papers.claims import Claim, Pair
-from papers.lila.compare import ahead
+from papers.claims import Claim, Pair, ahead, beats
 from papers.scoreboard import BEGIN, END, LETTERS, PICTURE, Row, rows, text
 
 RESULTS = ROOT / "docs" / "results"
@@ -37,13 +38,28 @@ def test_claims_are_judged_by_the_means_over_seeds_and_what_fails_is_named():
     claim = ahead("LILA is ahead", "plain", lambda c: (c.variant,), why="too few data")
     results = [doubles.result(doubles.cell("lila", s), a) for s, a in ((0, 0.9), (1, 0.5))]
     rivals = [doubles.result(doubles.cell("plain", s), 0.6) for s in (0, 1)]
-    assert claim.check([*results, *rivals]) == {"rotated": True}
+    assert claim.check([*results, *rivals]) == {"rotated": None}  # .3 ahead and .1 behind: .1 ± .2
     assert claim.check([results[1], *rivals]) == {"rotated": False} and claim.check(results) == {}
-    held = {claim: {"a": False, "b": True}, Claim("other", lambda _: {}): {"c": True}}
+    held = {claim: {"a": False, "b": True}, Claim("other", lambda _: {}): {"c": True, "d": None}}
     shown = text([Row("lila", "table1", results, 3, held, [Pair("x", 1.0, 2.0)]), Row("lila", "table2", [], 5, {}, [])])
     assert "1 of 2 items have results" in shown and "2 of 3 comparisons" in shown and "(67 %;" in shown
-    assert "| A | [table1](lila_table1.md) | 2 of 3 | 2 | 2 | 2 of 3 |" in shown and "| A | table2 | 0 of 5 |" in shown
+    assert "| 2 of 3 | 2 | 2 | 2 of 3, 1 within the error |" in shown and "| A | table2 | 0 of 5 |" in shown
+    assert "1 more are within one standard error" in shown and "- **A table1**, other: d.\n" in shown
     assert "- **A table1**, LILA is ahead: not in 1 of 2 (a). Too few data.\n" in shown
+
+
+def test_within_the_standard_error_nothing_is_decided():
+    """Over seeds, and for one seed over its test images; other measures of one seed are taken at their word."""
+
+    def of(*accuracies, method="lila", images=None):
+        cells = [replace(doubles.cell(method, s), test_images=images) for s in range(len(accuracies))]
+        return [doubles.result(c, a) for c, a in zip(cells, accuracies, strict=True)]
+
+    assert beats(of(0.62, 0.61, 0.63), of(0.60, 0.61, 0.60)) is True
+    assert beats(of(0.60, 0.61, 0.60), of(0.62, 0.61, 0.63)) is False
+    assert beats(of(0.62, 0.58), of(0.60, 0.59)) is None
+    assert [beats(of(a, images=2000), of(0.80, images=2000)) for a in (0.79, 0.811, 0.82)] == [None, None, True]
+    assert beats(of(0.811), of(0.80)) is True
 
 
 def test_the_budget_counts_what_is_missing_once_and_puts_items_without_results_first(tmp_path, there):

@@ -4,10 +4,10 @@ Beside the paper's columns are those that they must be compared with: the eviden
 the extractor of the paper's own objective ("basic"), a fixed [.5, .5], all corners, and a random convolution.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from papers.catalog import Item
-from papers.claims import Claim, Held, Pair, means, pairs
+from papers.claims import Claim, Held, Pair, ahead, means, pairs
 from papers.hyperinvariances.downstream import run
 from papers.hyperinvariances.pretraining import BASIC, PER_CLASS, SHARED, TEST_IMAGES, kmnist, multitask
 from papers.hyperinvariances.published import RIGHT, TABLES_1_AND_3
@@ -111,28 +111,42 @@ def _by(cell: Cell) -> tuple[str, int, str]:
     return cell.variant, cell.settings["per_class"], cell.method
 
 
-def right(results: Sequence[Result]) -> Held:
-    """Return whether most seeds choose the right descriptor by the evidence, by task and images per class."""
-    groups = grouped([r for r in results if r.cell.method == "evidence"], lambda c: _by(c)[:2])  # type: ignore[arg-type,return-value]
-    return {
-        f"{task}, N = {n}": 2 * sum(tuple(map(round, r.extra["i"])) == RIGHT[str(task)] for r in group) > len(group)
-        for (task, n), group in groups.items()
-    }
+def at_size(cell: Cell) -> tuple[str, str]:
+    return cell.variant, f"N = {cell.settings['per_class']}"
+
+
+def right(method: str) -> Callable[[Sequence[Result]], Held]:
+    """Return a check of whether most seeds choose the right descriptor, by task and images per class."""
+
+    def check(results: Sequence[Result]) -> Held:
+        groups = grouped([r for r in results if r.cell.method == method], at_size)
+        return {
+            " ".join(key): 2 * sum(tuple(map(round, r.extra["i"])) == RIGHT[key[0]] for r in group) > len(group)
+            for key, group in groups.items()
+        }
+
+    return check
 
 
 FEW = (
     "with 70 and 140 examples the right descriptor is worth 2 and 4 points of test accuracy to rotations (9 from 350), "
-    "less than such evidence can tell; with it they would have 34.3 and 42.2 %, multi-task 32.9 and 41.6"
+    "less than such evidence can tell"
 )
-
-
-def over(rival: str) -> Claim:
-    def check(results: Sequence[Result]) -> Held:
-        found = means(results, _by)
-        ours = {key[:2]: v for key, v in found.items() if key[2] == "evidence"}
-        return {f"{t}, N = {n}": v > found[t, n, rival] for (t, n), v in ours.items() if (t, n, rival) in found}
-
-    return Claim(f"the learned descriptor beats {rival}", check, FEW)
+LOSS = (
+    "it is the criterion: of the same extractors the evidence chooses [0, 1] for rotations in 9 of 9 runs from N = 50 "
+    "on, 3 to 4 points above multi-task; digits at N = 20 are .8 points behind although their descriptor is right"
+)
+PAPERS_OWN = "loss/basic"
+"""The paper's method: its objective in pre-training, Eq. 2, and the descriptor by training loss, Eq. 3."""
+WAYS = {"evidence": ("by the evidence, ours", FEW), PAPERS_OWN: ("by training loss, the paper's own", LOSS)}
+CLAIMS = tuple(
+    claim
+    for method, (how, why) in WAYS.items()
+    for claim in (
+        Claim(f"{how}: the descriptor is right, digit [1, 1], rotation [0, 1]", right(method), why),
+        ahead(f"{how}: the learned descriptor beats multi-task", "mtl", at_size, why=why, ours=method),
+    )
+)
 
 
 def numbers(results: Sequence[Result]) -> list[Pair]:
@@ -143,6 +157,5 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
 
 ITEM = Item(
     "Digit and rotation prediction by images per class, the descriptor learned.",
-    grid, write, run=run, pairs=numbers,
-    claims=(Claim("the descriptor is right: digit [1, 1], rotation [0, 1]", right, FEW), over("mtl"), over("random")),
+    grid, write, run=run, pairs=numbers, claims=CLAIMS,
 )  # fmt: skip

@@ -24,6 +24,10 @@ FULL = 160.0
 """Degrees that count as full invariance."""
 NEAR = 25.0
 """Degrees from 90 that still count as found."""
+WIDENED = (
+    "the profile at the end refits the prior, and moves half-rotated digits to 151 to 173 degrees after training; "
+    "held (a trial), it leaves 20 degrees from 0, and 80.6 % for 79.0; the best fixed width has 82.4"
+)
 LOW = 90
 """Starts up to here must succeed; the paper itself reports failures from wider ones."""
 
@@ -55,7 +59,9 @@ def rotation_item(
     own = ", every width with its own prior" if prior == "learned" else ", first layer with a prior" * anchored
     found: tuple[Claim, ...] = (*FOUND, *AS_GOOD)
     if model == "relu":  # of which the paper prints no widths
-        found = tuple(replace(claim, why="" if anchored else MEMORISES) for claim in AS_GOOD)
+        # Anchored: the profile that ends a learned run refits the prior that these cells hold; the bounds of fixed
+        # widths keep it, so that only accuracies can be compared.
+        found = tuple(replace(c, why=WIDENED if anchored else MEMORISES) for c in AS_GOOD[1 if anchored else 0 :])
     stated = tuple(replace(claim, words=f"{model}{own}: {claim.words}") for claim in found)
     return Item(what, grid, write, draw, run, claims=stated, pairs=lambda results: numbers(results, paper))
 

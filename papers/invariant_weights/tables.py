@@ -15,8 +15,16 @@ WORDS = {
     "grid": "learned, equally spaced views",
 }
 
-MEMORISES = "without a prior the first layer memorises 1,000 images at any width, so that no width gains"
+MEMORISES = (
+    "without a prior the first layer memorises 1,000 images at any width: on rotated ones 175 degrees are worth 13 "
+    "points to the test accuracy and .02 nats to the bound; with one, 0 degrees become 174, and 72 % 79"
+)
 """Why the ReLU network learns little from few images."""
+ADAPTS = (
+    "1,000 images are too few for a learned first layer, with a prior on it too: with 5,000 (a trial: translated and "
+    "scaled, no prior) translations of 3.2 and 2.9 of 8 px are learned, and 62.0 % become 74.9"
+)
+"""Why it does not learn two transformations at once."""
 
 
 def words(row: str) -> str:

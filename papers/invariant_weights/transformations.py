@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from papers.catalog import Item
-from papers.claims import Claim, Held, means
+from papers.claims import Claim, Held, beats, means
 from papers.invariant_weights.budgets import TRANSFORMATIONS, baselines, row_of, transformations
 from papers.invariant_weights.published import Scores
-from papers.invariant_weights.tables import MEMORISES, data_line, numbers, scores, words
+from papers.invariant_weights.tables import ADAPTS, data_line, numbers, scores, words
 from papers.invariant_weights.training import run
 from papers.markdown import grouped, spread, table
 from papers.results import Cell, Result
@@ -49,7 +49,7 @@ def transformations_item(
         ])
 
     own = ", first layer with a prior" * (anchored and not data)
-    why = MEMORISES if model == "relu" and not anchored else ""
+    why = ADAPTS if model == "relu" and not data else ""
     where = f"{model}, {data or 'digits'}{own}"
     stated = tuple(replace(claim, words=f"{where}: {claim.words}", why=why) for claim in CLAIMS)
     return Item(what, grid, write, run=run, claims=stated, pairs=lambda results: numbers(results, paper))
@@ -82,11 +82,12 @@ def planted_helps(results: Sequence[Result]) -> Held:
 
 
 def learned_helps(results: Sequence[Result]) -> Held:
+    groups = grouped(results, lambda c: (c.variant, row_of(c)))
     return {
-        f"{variant}, over {rival}": max(at[row] for row in learned) > at[rival]
+        f"{variant}, over {rival}": beats(groups[variant, max(learned, key=at.__getitem__)], groups[variant, rival])
         for variant, at in _columns(results).items()
         for rival in WITHOUT
-        if (learned := set(TRANSFORMATIONS) & set(at)) and rival in at
+        if (learned := [row for row in TRANSFORMATIONS if row in at]) and rival in at
     }
 
 

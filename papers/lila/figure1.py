@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from papers.catalog import Item
-from papers.claims import Claim
+from papers.claims import Claim, ahead
 from papers.figures import fields
 from papers.learning import learned, result_of
-from papers.lila.compare import ahead
 from papers.lila.schedules import TOY
 from papers.markdown import evidences, grouped, rotation, scores, table
 from papers.results import Cell, Result

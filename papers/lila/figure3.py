@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from papers.catalog import Item
-from papers.claims import Claim, Held, means
+from papers.claims import Claim, Held, ahead, means
 from papers.figures import legend, panels
 from papers.learning import digits
-from papers.lila.compare import ahead
 from papers.lila.schedules import METHODS, VARIANTS, cell
 from papers.markdown import accuracies, grouped, mean_se, spread, table
 from papers.results import Cell, Result

@@ -7,8 +7,7 @@ down, with today's recipe at a quarter of its steps, so only comparisons between
 from collections.abc import Sequence
 
 from papers.catalog import Item
-from papers.claims import Pair, means, pairs
-from papers.lila.compare import ahead
+from papers.claims import Pair, ahead, means, pairs
 from papers.lila.published import TABLE_1, printed
 from papers.lila.recovery import grid as recovery_grid
 from papers.lila.schedules import METHODS, VARIANTS, cell

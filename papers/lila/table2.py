@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from papers.catalog import Item
-from papers.claims import Claim, Held, Pair, means, pairs
+from papers.claims import Claim, Held, Pair, beats, means, pairs
 from papers.lila.published import TABLE_2, printed
 from papers.lila.schedules import cell
 from papers.markdown import grouped, scores, table
@@ -59,10 +59,10 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
 
 
 def order(results: Sequence[Result]) -> Held:
-    found = means(results, lambda c: (c.method,))
+    found = {method: group for (method,), group in grouped(results, lambda c: (c.method,)).items()}
     orders = [(a, b) for b in ("plain", "augerino") for a in ("lila/ggn", "lila/ef")]
     orders += [("augerino", "plain"), ("lila/ggn", "lila/ef")]
-    return {f"{a} over {b}": found[a,] > found[b,] for a, b in orders if (a,) in found and (b,) in found}
+    return {f"{a} over {b}": beats(found[a], found[b]) for a, b in orders if a in found and b in found}
 
 
 ITEM = Item(
