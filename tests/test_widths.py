@@ -110,6 +110,17 @@ def test_both_refits_reach_the_exact_marginal_likelihood_at_any_width(way, eta):
     assert abs(refit.knot().log_p - truth) > 0.5  # another width is another number
 
 
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_prior_that_is_held_in_training_is_held_in_the_profile(learned):
+    net, transform, x, _ = regression()
+    net.output = nn.Linear(net.units, 2, bias=False).double()
+    bound = Elbo(ShallowOrbit(net, transform), OutputPosterior(net.output, 5.0), Categorical(), 30)
+    bound.fit_prior = learned
+    refit = ElboRefit(bound, x, (x.norm(dim=1) > 1).long(), 0)
+    refit.knot()
+    assert (refit.delta == pytest.approx(5.0)) == (not learned)
+
+
 def test_ridge_is_the_minimum_on_both_sides_of_n_equals_f():
     for N, F in ((20, 5), (5, 20)):
         phi, y = (torch.randn(N, d, generator=generator(d), dtype=torch.float64) for d in (F, 2))

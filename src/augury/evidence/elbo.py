@@ -25,6 +25,8 @@ from augury.models.shallow import ShallowOrbit
 class Elbo:
     """The bound of one network with its posterior and its likelihood."""
 
+    fit_prior = True  # whether the prior precision is learned
+
     def __init__(self, model: ShallowOrbit, posterior: OutputPosterior, likelihood: Likelihood, N: int) -> None:
         self.model, self.posterior, self.likelihood, self.N = model, posterior, likelihood, N
 

@@ -130,7 +130,7 @@ class ElboRefit(Refit):
         U, s, _ = torch.linalg.svd(phi, full_matrices=False)
         Z = U * s
         layer = nn.Linear(len(s), self.C, bias=False).to(Z)
-        q = NaturalAscent(OutputPosterior(layer, self.delta), self.bound.likelihood)
+        q = NaturalAscent(OutputPosterior(layer, self.delta), self.bound.likelihood, self.bound.fit_prior)
         if self.sites is not None:
             q.start(Z, *self.sites)
         log_p = q.climb(Z, self.y, self.seed, STEPS, ENOUGH / len(Z))

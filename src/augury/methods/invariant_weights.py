@@ -67,6 +67,7 @@ class InvariantWeights(Learner):
         if config.posterior != "point":
             posterior = OutputPosterior(net.output, config.delta)
             self.bound = Elbo(self.model, posterior, self.likelihood, N)
+            self.bound.fit_prior = config.delta_steps > 0
             if config.posterior == "natural":
                 self.natural = NaturalAscent(posterior, self.likelihood, fit_prior=config.delta_steps > 0)
         self.trained = self._trained(net)
