@@ -46,7 +46,7 @@ _LILA = {
     "evidence_samples": 8,
     "sampling": "stratified",
     "evidence_images": 200,
-    "eta_steps": 16,
+    "eta_steps": 20,
     "eta_images": 20,
     "choose_from": 1.0,
     "finish": 0.5,
@@ -74,8 +74,9 @@ OPTIMIZERS = ("adam", "sgd")
 EVIDENCES = ("laplace", "ntk", "none")
 SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
-CLIMBS = 16
-"""Steps up the evidence in a run, about: fewer do not carry a width from nothing to half a turn."""
+CLIMBS = 20
+"""Steps up the evidence in a run, about: with 16, each with 16 steps on the widths, two of three sets of 1,000 rotated digits
+ended near 97 degrees, a local optimum."""
 FEW = 300
 """Data up to which the exact curvature in the outputs is worth its cost."""
 EVALUATIONS, EVALUATED = 8, 250
