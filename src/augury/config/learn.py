@@ -75,8 +75,8 @@ EVIDENCES = ("laplace", "ntk", "none")
 SIDES = ("auto", "input", "weight")
 POSTERIORS = ("natural", "adam", "point")
 CLIMBS = 20
-"""Steps up the evidence in a run, about: with 16, each with 16 steps on the widths, two of three sets of 1,000 rotated digits
-ended near 97 degrees, a local optimum."""
+"""Steps up the evidence in a run, about. With 16, and 16 steps on the widths in each, two of three sets of 1,000
+rotated digits ended near 97 degrees, a local optimum."""
 FEW = 300
 """Data up to which the exact curvature in the outputs is worth its cost."""
 EVALUATIONS, EVALUATED = 8, 250
