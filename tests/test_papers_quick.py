@@ -29,7 +29,7 @@ SHOWS = {
         "verdicts": ["| mnist5k | C4 | WT |", "| SI | 0.95 (ours) |"],
     },
     "hyperinvariances": {
-        "table1": ["should be [1, 1]", "rotation, N = 4", "random conv"],
+        "table1": ["should be [1, 1]", "rotation N = 4", "random conv"],
         "table2": ["stand in for STL-10", "| cifar | hyper | [", "84.0", "one extractor is at most a point"],
         "table3": ["| digit | 4 | mtl |", "2XB/sqrt(n)"],
         "figure1": ["| left | rotation, color | rotation |", "| middle |", "random pairs", "log_evidence"],
