@@ -140,6 +140,20 @@ def test_pointnet_knows_neither_order_nor_repetition_of_points():
     assert not torch.allclose(net(x[:, :10]), net(x))
 
 
+@pytest.mark.parametrize(("network", "shape"), [(CNN, (3, 32, 32)), (SignalCNN, (2, 40))])
+def test_pooling_before_the_activation_is_the_same_function(network, shape):
+    net, x = network(shape, 4, generator(0)).double(), normal(5, *shape).requires_grad_()
+    order = [name for name, _ in net.named_children()]
+    for k in ("1", "2"):  # back to the order of the paper: activation, then pooling
+        at = order.index(f"pool{k}")
+        order[at : at + 2] = reversed(order[at : at + 2])
+    paper = nn.Sequential(*[net.get_submodule(name) for name in order])
+    assert isinstance(paper[1], nn.Tanh | nn.ReLU)
+    assert torch.equal(net(x), paper(x))
+    ours, theirs = (torch.autograd.grad(f(x).square().sum(), [x, *net.parameters()]) for f in (net, paper))
+    torch.testing.assert_close(ours, theirs)
+
+
 def test_no_network_is_blind_to_shifts():
     signal = torch.zeros(1, 1, 64, dtype=torch.float64)
     signal[..., 10:14] = 1
