@@ -49,7 +49,7 @@ def for_weights(net: nn.Module, config: LearnConfig, weight_decay: float) -> tor
     """Return Adam or SGD for the weights that are not frozen."""
     if config.optimizer == "adam":
         weights = [p for p in net.parameters() if p.requires_grad]
-        return torch.optim.Adam(weights, lr=config.rate, weight_decay=weight_decay)
+        return torch.optim.Adam(weights, lr=config.rate, weight_decay=weight_decay, fused=True)
     scalars = {p for m in net.modules() if isinstance(m, ScalarBias | ScalarScale) for p in m.parameters()}
     others = [p for p in net.parameters() if p.requires_grad and p not in scalars]
     groups = [{"params": others, "lr": config.rate}]
