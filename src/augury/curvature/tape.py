@@ -177,12 +177,12 @@ def last_layer(net: nn.Module, rows: Float[Tensor, "R ..."]) -> str:
     return order[-1]
 
 
-# Rows per pass. Too few, and the time goes into calls; too many, and the graph fills the memory (a width-gradient of
-# paper A's CNN took 4.5 times the memory of its activations). Time per image, one thread of a busy machine, best of
-# three, S = 20: within a tenth of the fastest from 500 rows for paper A's MLP (3 thousand activations a row), 400 for
-# its CNN (12 thousand) and 200 for its ResNet-8 (94 thousand), nearly flat from there on. So the rule bounds the
-# memory, no more.
-ACTIVATIONS = 2**24  # largest number of activations in one pass: 64 MB in float32
+# Rows per pass. Too few, and the time goes into calls; too many, and tensors leave the cache, and are so large that
+# their memory is given back and taken anew at every step. Factors of 200 data (ResNet: 60), S = 8, one thread, best of
+# four: paper A's CNN (8 thousand activations a row) took 84, 71 and 90 ms with 250, 1,000 and 2,000 rows, the CNN of
+# outlines (41 thousand) 455, 430 and 577 ms with 102, 204 and 409, ResNet-8 (94 thousand) 130, 118 and 177 ms with 89,
+# 178 and 356.
+ACTIVATIONS = 10**7  # largest number of activations in one pass: 40 MB in float32
 MAX_ROWS = 2000
 
 
