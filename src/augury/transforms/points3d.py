@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from augury.core.errors import InputError, choose
-from augury.transforms.affine_matrices import sinhc_sqrt
+from augury.transforms.affine_matrices import cosh_and_sinhc
 from augury.transforms.base import Transform
 from augury.transforms.vocabulary import POINTS
 
@@ -31,7 +31,8 @@ def rotation_matrices(v: Float[Tensor, "*batch 3"]) -> Float[Tensor, "*batch 3 3
     cross = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero], dim=-1).unflatten(-1, (3, 3))
     q = -(v**2).sum(-1)[..., None, None]
     eye = torch.eye(3, dtype=v.dtype, device=v.device)
-    return eye + sinhc_sqrt(q) * cross + sinhc_sqrt(q / 4) ** 2 / 2 * (cross @ cross)
+    (_, s), (_, s_half) = cosh_and_sinhc(q), cosh_and_sinhc(q / 4)
+    return eye + s * cross + s_half**2 / 2 * (cross @ cross)
 
 
 class Rotation3d(Transform):

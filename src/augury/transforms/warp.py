@@ -10,6 +10,7 @@ along its height: the image is never copied S times. All grids are one matrix pr
 the cache; they are rebuilt in the backward pass, which therefore remembers nothing but x and T.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -28,6 +29,18 @@ def pixel_centres(n: int, like: Tensor) -> Float[Tensor, "{n}"]:
 
 def _grid_basis(H: int, W: int, like: Tensor) -> Tensor:
     """Return the matrix [6, 2 H W] that takes the six entries of T to the grid [H, W, 2] of the points T p."""
+    if torch.compiler.is_compiling():
+        return _make_basis(H, W, like)
+    return _kept_basis(H, W, like.dtype, like.device)
+
+
+@lru_cache(maxsize=8)
+def _kept_basis(H: int, W: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # or no later gradient could use it
+        return _make_basis(H, W, torch.empty(0, dtype=dtype, device=device))
+
+
+def _make_basis(H: int, W: int, like: Tensor) -> Tensor:
     ys, xs = torch.meshgrid(pixel_centres(H, like), pixel_centres(W, like), indexing="ij")
     p = torch.stack([xs, ys, torch.ones_like(xs)]).flatten(1)
     basis = p.new_zeros(2, 3, H * W, 2)
@@ -56,12 +69,12 @@ class _Warp(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, T: Tensor) -> Tensor:
         (B, C, H, W), S = x.shape, T.shape[1]
         ctx.save_for_backward(x, T)
-        basis = _grid_basis(H, W, T)
+        parts = _parts(x, S)
+        if len(parts) == 1:
+            return _whole(x, T)
         views = x.new_empty(B, S, C, H, W)
-        for part in _parts(x, S):
-            grid = _grid(T[part], basis, H)
-            sampled = F.grid_sample(x[part], grid, mode="bilinear", padding_mode="zeros", align_corners=False)
-            views[part] = sampled.view(-1, C, S, H, W).transpose(1, 2)
+        for part in parts:
+            views[part] = _whole(x[part], T[part])
         return views
 
     @staticmethod
@@ -94,7 +107,7 @@ def warp(x: Float[Tensor, "B C H W"], T: Float[Tensor, "B S 2 3"]) -> Float[Tens
 
 
 def _whole(x: Tensor, T: Tensor) -> Tensor:
-    """Do the same in one part: a tracer cannot follow parts whose number depends on the batch."""
+    """Do the same in one part; a tracer, too, cannot follow parts whose number depends on the batch."""
     (B, C, H, W), S = x.shape, T.shape[1]
     grid = _grid(T, _grid_basis(H, W, T), H)
     sampled = F.grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
