@@ -142,6 +142,39 @@ def test_counting_activations_is_by_hand_and_leaves_the_network_as_it_was(monkey
     assert rows_per_pass(nn.Linear(2, 3), torch.rand(4, 2)) == 1
 
 
+@pytest.mark.parametrize(
+    ("conv", "shape"),
+    [
+        (nn.Conv2d(1, 3, 3, padding=(2, 0)), (1, 6, 5)),
+        (nn.Conv2d(1, 2, 2, padding=3), (1, 4, 4)),
+        (nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2, bias=False), (4, 7, 6)),
+        (nn.Conv2d(2, 3, 3, padding="same", padding_mode="circular"), (2, 5, 5)),
+        (nn.Conv2d(2, 3, 3, padding="same"), (2, 5, 5)),
+        (nn.Conv1d(1, 4, 5, dilation=2), (1, 12)),
+        (nn.Conv3d(1, 2, 2, stride=(1, 2, 1)), (1, 3, 4, 3)),
+    ],
+)
+def test_convolutions_on_the_tape_have_torchs_first_and_second_derivatives(conv, shape):
+    net = nn.Sequential(conv.double(), nn.Tanh(), nn.Flatten(), nn.LazyLinear(3)).double()
+    rows = torch.rand(4, *shape, dtype=DOUBLE, generator=generator(0)).requires_grad_()
+    net(rows)
+    column = 100 * torch.rand(2, 3, dtype=DOUBLE, generator=generator(1))
+    found = []
+    for plainly in (False, True):
+        x = rows.detach().requires_grad_() if plainly else rows
+        if plainly:  # what torch does by itself
+            z = net[0](x)
+            f = net[1:](z).unflatten(0, (2, 2)).mean(1)
+        else:
+            tape = record(net, x, 2, {"0": net[0], "3": net[3]})
+            z, f = tape.calls["0"][0].z, tape.f
+        (g,) = torch.autograd.grad(f, z, column * f, create_graph=True)
+        (back,) = torch.autograd.grad(z, x, g, create_graph=True)
+        value = g.pow(3).sum() + back.pow(3).sum() + f.square().sum()
+        found.append((value, back, *torch.autograd.grad(value, x)))
+    torch.testing.assert_close(*found)
+
+
 @pytest.mark.parametrize(("name", "low", "high"), [("mlp", 1000, 2000), ("cnn", 400, 2000), ("resnet_8_8", 100, 400)])
 def test_larger_networks_get_smaller_passes(name, low, high):
     assert low <= rows_per_pass(build(name, (1, 28, 28), 10, generator(0)), torch.rand(1, 1, 28, 28)) <= high

@@ -7,14 +7,16 @@ Gradients in the outputs z come from `torch.autograd.grad`: no weight gradient i
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from augury.core.errors import InputError, choose
 from augury.core.evaluation import in_evaluation
@@ -148,12 +150,75 @@ def _run(net: nn.Module, rows: Tensor, S: int, layers: dict[str, nn.Module], pro
         return lambda _, inputs, named, z: keep(name, (*inputs, *named.values())[0], z)
 
     # Of torch's kernels for attention only this one can be differentiated twice.
-    with _hooked({layer: hook(name) for name, layer in layers.items()}), sdpa_kernel(SDPBackend.MATH):
+    kernels = _ConstantKernels() if rows.requires_grad else nullcontext()  # else there are no widths behind the rows
+    with _hooked({layer: hook(name) for name, layer in layers.items()}), sdpa_kernel(SDPBackend.MATH), kernels:
         out = net(rows)
     if not isinstance(out, Tensor):
         raise InputError(f"the network must give one tensor; it gave {type(out).__name__}.")
     tape.f = out.unflatten(0, (tape.B, S)).mean(1)
     return tape
+
+
+class _ConstantKernels(TorchFunctionMode):
+    """Convolutions whose kernels are constants.
+
+    A gradient in the widths needs second derivatives in the inputs. Torch's own second derivative of a convolution
+    computes that of the kernel too, whether it is asked for or not: a third of the time for outlines.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        plain = func in _CONVOLUTIONS and not kwargs and args[0].ndim == args[1].ndim and args[0].requires_grad
+        if not plain or any(isinstance(given, str) for given in args[3:]):  # padding "same"
+            return func(*args, **(kwargs or {}))
+        defaults: tuple[Any, ...] = (None, 1, 0, 1, 1)
+        x, weight, bias, stride, padding, dilation, groups = args + defaults[len(args) - 2 :]
+        n = weight.ndim - 2
+        sizes = [[v] * n if isinstance(v, int) else list(v) for v in (stride, padding, dilation)]
+        geometry = (*sizes, False, [0] * n, groups)
+        return _Conv.apply(x, weight.detach(), None if bias is None else bias.detach(), geometry)
+
+
+_CONVOLUTIONS = {torch.conv1d, torch.conv2d, torch.conv3d}
+
+
+class _Conv(torch.autograd.Function):
+    """A convolution, differentiable twice in its input alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, geometry: tuple[Any, ...]) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.geometry = geometry
+        return torch.convolution(x, weight, bias, *geometry)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        back: Tensor = _ConvTransposed.apply(grad, x.detach(), weight, ctx.geometry)
+        return back, None, None, None
+
+
+class _ConvTransposed(torch.autograd.Function):
+    """The gradient of a convolution in its input, linear in that of its output."""
+
+    @staticmethod
+    def forward(ctx: Any, grad: Tensor, x: Tensor, weight: Tensor, geometry: tuple[Any, ...]) -> Tensor:
+        ctx.save_for_backward(weight)
+        ctx.geometry = geometry
+        (stride, padding, dilation, _, _, groups), k = geometry, weight.shape[2:]
+        flat = weight.shape[1] == groups == 1 and weight.ndim == 4 and {*stride, *dilation} == {1}
+        if flat and all(p < size for p, size in zip(padding, k, strict=True)):
+            # For one channel a convolution with the mirrored kernel takes two thirds of the time.
+            border = [size - 1 - p for p, size in zip(padding, k, strict=True)]
+            return torch.conv2d(grad, weight.flip(2, 3).transpose(0, 1), padding=border)
+        mask = [True, False, False]
+        back: Tensor = torch.ops.aten.convolution_backward(grad, x, weight, None, *geometry, mask)[0]
+        return back
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (weight,) = ctx.saved_tensors
+        return torch.convolution(grad, weight, None, *ctx.geometry), None, None, None
 
 
 @contextmanager
