@@ -20,9 +20,9 @@ from augury.core.errors import AuguryWarning
 from augury.core.rng import generator
 from augury.curvature.tape import covered_layers
 from augury.evidence.ascent import NtkEvidence
-from augury.evidence.likelihoods import Categorical
+from augury.evidence.likelihoods import Categorical, guess
 from augury.methods import widths
-from augury.methods.widths import guess, intervals
+from augury.methods.widths import intervals
 from augury.models.batchnorm import frozen_norms
 from augury.training.batches import Batches
 from refusal import refused

@@ -28,12 +28,16 @@ from augury.core.world import World
 from augury.curvature.tape import cut_off, rows_per_pass
 from augury.evidence.climbing import Climber, Data, all_pairs, seed_of, seeds_of, some_of
 from augury.evidence.laplace import Fit, Laplace
+from augury.evidence.likelihoods import guess
 from augury.evidence.ntk import NtkBound
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
 TRUST = 0.8
 """How far a width may go on one set of factors: beyond, they no longer describe the network's curvature."""
+UNSURE = 0.1
+"""The same while a classifier's evidence is below that of a guess: on 1,000 photographs vertical shifts ran to 13 of 32
+pixels then and stayed there; with this they end at 5 (CIFAR-10, seeds 20 to 22, which chose it)."""
 
 
 class Evidence(Climber):
@@ -134,7 +138,8 @@ class Evidence(Climber):
             self._fit_prior(fit)
             with torch.no_grad():
                 log_evidence = float(self.laplace.log_evidence(fit, self.delta))
-            self._climb_eta(x, y, fit, rng)
+            unsure = not y.is_floating_point() and log_evidence <= guess(y) * self.N / len(y)
+            self._climb_eta(x, y, fit, rng, UNSURE if unsure else TRUST)
         self._leave_widths()
         return {"log_evidence": log_evidence, "delta": float(self.delta.mean())}
 
@@ -218,7 +223,7 @@ class Evidence(Climber):
         for _ in range(steps):
             optimizer.step(minus)
 
-    def _climb_eta(self, x: Tensor, y: Tensor, fit: Fit, rng: torch.Generator) -> None:
+    def _climb_eta(self, x: Tensor, y: Tensor, fit: Fit, rng: torch.Generator, trust: float) -> None:
         if not self.eta:
             return
         frozen = self.laplace.preconditioner(fit, self.delta)
@@ -230,13 +235,10 @@ class Evidence(Climber):
             for p, g in zip(self.eta, grads, strict=True):
                 p.grad = -g * (self.N / len(part_x))
             self.eta_optimizer.step()
-            self._stay_near(start)
+            with torch.no_grad():
+                for p, s in zip(self.eta, start, strict=True):
+                    p.copy_(p.clamp(s - trust, s + trust))
             self.model.transform.project_()
-
-    @torch.no_grad()
-    def _stay_near(self, start: list[Tensor]) -> None:
-        for p, s in zip(self.eta, start, strict=True):
-            p.copy_(p.clamp(s - TRUST, s + TRUST))
 
 
 class NtkEvidence(Climber):

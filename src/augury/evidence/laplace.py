@@ -24,6 +24,7 @@ from augury.core.errors import InputError, choose
 from augury.core.rng import Stream, generator
 from augury.core.world import ALONE, World
 from augury.curvature.dense import Diag, Full
+from augury.curvature.joint import joint_kernel, rows_of
 from augury.curvature.kron import Kron
 from augury.curvature.structure import Statistics, Structure, added, inner, over
 from augury.curvature.tape import covered_layers, cut_off, record
@@ -134,6 +135,26 @@ class Laplace:
         logdet = self.structure.logdet(fit.spectrum, delta, scale.to(delta))
         log_likelihood = self.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.numbers)
         return log_likelihood.to(delta) + self.structure.log_prior(delta) - logdet / 2
+
+    def kernel(
+        self, batches: Batches, seeds: Callable[[int], int], S: int, delta: Float[Tensor, " L"]
+    ) -> Float[Tensor, "m B m B"]:
+        """Return K with log|H| - log|P| = log|I + K| for these data, all layers at once; "trio" for the columns."""
+        blocks = zip(self.structure.blocks, self.structure.delta_of_blocks(delta), strict=True)
+        precision = {id(p): float(d) for block, d in blocks for p in block.parameters}
+        parts = []
+        for k, (x, y) in enumerate(batches):
+            rng = generator(seeds(k), x.device)
+            with torch.no_grad():
+                views = self.model.views(x, rng, S)
+            tape = record(self.model.net, views, S, self.structure.layers)
+            with torch.no_grad():
+                columns = list(self.likelihood.columns(tape.f.detach(), y, "trio", rng))
+                gradients = [tape.gradients(c, create_graph=False, retain=True) for c in columns]
+                parts.append(rows_of(tape, gradients))
+        with torch.no_grad():
+            K = joint_kernel(self.structure.layers, parts, lambda p: precision[id(p)])
+            return K * self.likelihood.scale("ggn").to(K)
 
     def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> dict[str, Tensor]:
         """Return d log|H| / dT for every statistic of the curvature."""

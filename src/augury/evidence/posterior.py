@@ -290,3 +290,39 @@ def inverse_triangular(R: Float[Tensor, "C n n"]) -> Float[Tensor, "C n n"]:
     out[:, :h, :h], out[:, h:, h:] = above, below
     out[:, h:, :h] = -(below @ (R[:, h:, :h] @ above))
     return out
+
+
+def ridge(phi: Float[Tensor, "N F"], y: Float[Tensor, "N C"], pull: Float[Tensor, " F"]) -> Float[Tensor, "C F"]:
+    """Return argmin |y - phi W^T|^2 + sum_j pull_j |W_j|^2, in the smaller of the dimensions N and F."""
+    N, F = phi.shape
+    if F <= N:
+        return torch.cholesky_solve(phi.mT @ y, cholesky((phi.mT @ phi + torch.diag(pull))[None])[0]).mT
+    scaled = phi / pull
+    K = scaled @ phi.mT + torch.eye(N).to(phi)
+    return (scaled.mT @ torch.cholesky_solve(y, cholesky(K[None])[0])).mT
+
+
+def logistic(
+    phi: Float[Tensor, "N F"], y: Shaped[Tensor, " N"], pull: Float[Tensor, " F"], W: Float[Tensor, "C F"]
+) -> Float[Tensor, "C F"]:
+    """Return argmin -log p(y | phi W^T) + sum_j pull_j |W_j|^2 / 2 by L-BFGS from W.
+
+    In coordinates W = V R^-1 with R^T R = phi^T phi / 4 + pull, an upper bound on the curvature: well conditioned.
+    """
+    R = cholesky((phi.mT @ phi / 4 + torch.diag(pull))[None])[0].mT
+    V = (W @ R.mT).requires_grad_()
+    Z = torch.linalg.solve_triangular(R, phi, upper=True, left=False)
+
+    def weights() -> Tensor:
+        return torch.linalg.solve_triangular(R.mT, V, upper=False, left=False)
+
+    def loss() -> Tensor:
+        with torch.enable_grad():
+            nll = nn.functional.cross_entropy(Z @ V.mT, y, reduction="sum")
+            value = nll + (pull * weights().square()).sum() / 2
+            V.grad = torch.autograd.grad(value, V)[0].contiguous()  # L-BFGS takes a flat view of it
+        return value.detach()
+
+    options: dict[str, Any] = {"max_iter": 100, "tolerance_change": 1e-7, "tolerance_grad": 1e-4}
+    torch.optim.LBFGS([V], line_search_fn="strong_wolfe", **options).step(loss)
+    return weights().detach()

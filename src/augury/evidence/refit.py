@@ -13,9 +13,9 @@ averaging the inputs of the output layer, f_hat = W phi_hat, so that its best we
 | Laplace | W of the last layer (ridge or logistic regression); delta and sigma held |
 | NTK bound | nothing |
 
-log det H of Laplace comes from the exact GGN. If layers below have a posterior too, it depends on W, and moving delta
-or sigma would need it anew at each step; they are then held at what all of the training found, and l comes from at
-most `DEEP` data, scaled up to N.
+log det H of Laplace comes from the exact GGN; if layers below have a posterior too, from that of all layers at once,
+for `CURVED` data (`curvature.joint`). It depends on W then, and moving delta or sigma would need it anew at each step:
+they are held at what all of the training found, and l comes from at most `DEEP` data, scaled up to N.
 
 For shallow networks with fixed features that is everything. Refitting all weights of a deep network at fixed noise does
 not converge: on a CNN and 1,000 digits, 25 steps of L-BFGS gained 200 nats and the last of them still 5.
@@ -29,22 +29,23 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from augury.core.rng import generator
+from augury.curvature.joint import growth, half_log_det
 from augury.curvature.tape import last_layer, rows_per_pass
 from augury.data.rows import Rows, taken
 from augury.evidence.ascent import Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
 from augury.evidence.laplace import Fit
 from augury.evidence.likelihoods import Gaussian
-from augury.evidence.posterior import NaturalAscent, OutputPosterior, cholesky
+from augury.evidence.posterior import NaturalAscent, OutputPosterior, logistic, ridge
 from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
-VIEWS, FEWEST = 32, 12  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED = 100  # data behind log det H, scaled up
+VIEWS, FEWEST = 32, 8  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
+CURVED = 75  # data behind log det H, extended to all
 SHALLOW, DEEP, KERNEL = 1000, 300, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
@@ -156,36 +157,49 @@ class LaplaceRefit(Refit):
         self.held = below and not self.shallow  # frozen layers were trained for no width
         super().__init__(evidence.model, x, y, seed, None if self.shallow else DEEP)
         self.N, self.share = len(x), len(self.x) / len(x)
+        self.power: float | None = None  # of the data, with which log det H grows: one for all widths, or it is noise
 
     def knot(self) -> Knot:
         """Return the Laplace evidence with the exact GGN."""
-        laplace, S, likelihood = self.evidence.laplace, self.views, self.evidence.likelihood
-        n = len(self.x) if self.shallow else CURVED
-        sample = (self.x[:n], self.y[:n])
-        output, laplace.output = laplace.output, "ggn" if self.shallow else "trio"
+        likelihood = self.evidence.likelihood
+        with evaluating(self.model.net, self.evidence.settings.batchnorm):
+            halves = self._features(self.x, self.views)
+            phi = halves.mean(0)
+            self._refit(phi, self.y, self.share)
+            weights = self._of_all_weights(phi) if self.shallow else self._of_joint_weights()
+        with torch.no_grad():
+            f, by_half = self._f(phi), [self._f(half) for half in (halves[0], halves[-1])]
+            terms = without_noise(lambda f: likelihood.log_probs(f, self.y), f, *by_half)
+            squares = without_noise(lambda f: likelihood.residual(f, self.y).square(), f, *by_half).sum()
+            residual = likelihood.residual(f, self.y)
+            squares = torch.maximum(squares, residual.square().sum() * LEAST)
+            sums = [float(value) / self.share for value in (terms.double().sum(), squares, self.y.numel())]
+            log_p = float(likelihood.from_sums(*sums)) + weights
+            halved = (by_half[0] - by_half[1]) / 2
+            noise = (halved * residual * likelihood.scale("ggn")).sum(1)
+        return Knot(log_p, noise, None if self.shallow else terms, self.N)
+
+    def _of_joint_weights(self) -> float:
+        """Return log p(theta) - log|H / 2 pi| / 2 of all layers at once, extended from a sample."""
+        S, n, delta = min(self.views, FEWEST), min(CURVED, len(self.all_x)), self.evidence.delta
+        parts = zip(*(t[:n].split(self._rows(S)) for t in (self.all_x, self.all_y)), strict=True)
+        K = self.evidence.laplace.kernel(parts, lambda k: self.seed + k, S, delta)
+        self.power = growth(K) if self.power is None else self.power
+        with torch.no_grad():
+            return -half_log_det(K) * (self.N / n) ** self.power - self.N * float(self.evidence.penalty())
+
+    def _of_all_weights(self, phi: Float[Tensor, "N F"]) -> float:
+        """Return the same if only the last layer has a posterior: exact, with delta and sigma at their best."""
+        laplace, S = self.evidence.laplace, self.views
+        output, laplace.output = laplace.output, "ggn"
         try:
-            with evaluating(self.model.net, self.evidence.settings.batchnorm):
-                halves = self._features(self.x, S)
-                phi = halves.mean(0)
-                self._refit(phi, self.y, self.share)
-                parts = zip(*(t.split(self._rows(S)) for t in sample), strict=True)
-                fit = laplace.fit(parts, lambda k: self.seed + k, S, self.N, gradients=False)
-                if self.shallow:
-                    self._climb(phi, fit)
-            with torch.no_grad():
-                f, by_half = self._f(phi), [self._f(half) for half in (halves[0], halves[-1])]
-                terms = without_noise(lambda f: likelihood.log_probs(f, self.y), f, *by_half)
-                squares = without_noise(lambda f: likelihood.residual(f, self.y).square(), f, *by_half).sum()
-                residual = likelihood.residual(f, self.y)
-                squares = torch.maximum(squares, residual.square().sum() * LEAST)
-                sums = {"log_likelihood": terms.double().sum(), "residual": squares}
-                fit = replace(fit, **{name: float(value) / self.share for name, value in sums.items()})
-                log_p = float(laplace.log_evidence(fit, self.evidence.delta))
-                halved = (by_half[0] - by_half[1]) / 2
-                noise = (halved * residual * likelihood.scale("ggn")).sum(1)
+            parts = zip(*(t.split(self._rows(S)) for t in (self.x, self.y)), strict=True)
+            fit = laplace.fit(parts, lambda k: self.seed + k, S, self.N, gradients=False)
+            self._climb(phi, fit)
+            nothing = self.evidence.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.numbers)
+            return float(laplace.log_evidence(fit, self.evidence.delta)) - float(nothing)
         finally:
             laplace.output = output
-        return Knot(log_p, noise, None if self.shallow else terms, self.N)
 
     def total(self, log_p: float) -> float:
         if len(self.x) == len(self.all_x):
@@ -356,39 +370,3 @@ def gaussian_evidence(phi: Float[Tensor, "N F"], y: Float[Tensor, "N C"]) -> flo
         best, step = span[at(span).argmax()], span[1] - span[0]
         span = best + step * torch.linspace(-1, 1, 65).to(s)
     return float(at(span).max())
-
-
-def ridge(phi: Float[Tensor, "N F"], y: Float[Tensor, "N C"], pull: Float[Tensor, " F"]) -> Float[Tensor, "C F"]:
-    """Return argmin |y - phi W^T|^2 + sum_j pull_j |W_j|^2, in the smaller of the dimensions N and F."""
-    N, F = phi.shape
-    if F <= N:
-        return torch.cholesky_solve(phi.mT @ y, cholesky((phi.mT @ phi + torch.diag(pull))[None])[0]).mT
-    scaled = phi / pull
-    K = scaled @ phi.mT + torch.eye(N).to(phi)
-    return (scaled.mT @ torch.cholesky_solve(y, cholesky(K[None])[0])).mT
-
-
-def logistic(
-    phi: Float[Tensor, "N F"], y: Shaped[Tensor, " N"], pull: Float[Tensor, " F"], W: Float[Tensor, "C F"]
-) -> Float[Tensor, "C F"]:
-    """Return argmin -log p(y | phi W^T) + sum_j pull_j |W_j|^2 / 2 by L-BFGS from W.
-
-    In coordinates W = V R^-1 with R^T R = phi^T phi / 4 + pull, an upper bound on the curvature: well conditioned.
-    """
-    R = cholesky((phi.mT @ phi / 4 + torch.diag(pull))[None])[0].mT
-    V = (W @ R.mT).requires_grad_()
-    Z = torch.linalg.solve_triangular(R, phi, upper=True, left=False)
-
-    def weights() -> Tensor:
-        return torch.linalg.solve_triangular(R.mT, V, upper=False, left=False)
-
-    def loss() -> Tensor:
-        with torch.enable_grad():
-            nll = nn.functional.cross_entropy(Z @ V.mT, y, reduction="sum")
-            value = nll + (pull * weights().square()).sum() / 2
-            V.grad = torch.autograd.grad(value, V)[0].contiguous()  # L-BFGS takes a flat view of it
-        return value.detach()
-
-    options: dict[str, Any] = {"max_iter": 100, "tolerance_change": 1e-7, "tolerance_grad": 1e-4}
-    torch.optim.LBFGS([V], line_search_fn="strong_wolfe", **options).step(loss)
-    return weights().detach()

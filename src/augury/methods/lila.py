@@ -24,7 +24,8 @@ from augury.core.errors import InputError
 from augury.core.world import World
 from augury.curvature.tape import last_layer
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence, join
-from augury.methods.widths import guess, intervals
+from augury.evidence.likelihoods import guess
+from augury.methods.widths import intervals
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
 from augury.training.learner import Findings, Learner

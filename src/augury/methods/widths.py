@@ -5,10 +5,10 @@ at their values. No derivative in eta is needed: a width that cannot be negative
 until the evidence is `FAR` below its best, so that a better optimum beyond a valley is seen; an estimate outside the
 interval moves to the best width, with the output layer refitted there and, if either is above `slight`, a note.
 
-If layers below are held, l is that of a network trained for other widths, and Kronecker factors make it worse: their
-log det H falls several times too fast as orbits widen (docs/results/curvature.md), and digits planted with 90 degrees
-have a second mode at 180. The scan then ends at the first valley, the estimate moves by at most `NEAR`, and the
-interval contains where the training ended; a note says so.
+If layers below are held, l is that of a network trained for other widths, and wrong far from them. The scan then ends
+at the first valley, the estimate moves by at most `NEAR`, and the interval contains where the training ended; a note
+says so. log det H is that of all layers at once: Kronecker factors let it fall several times too fast as orbits widen
+(docs/results/curvature.md), and digits planted with 90 degrees had a second mode at 180.
 
 Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
 data scaled up, from the sample. If the difference between a width and the best one has the variance s^2, the drop that
@@ -48,6 +48,7 @@ from augury.core.units import WidthSpec
 from augury.data.rows import taken
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
+from augury.evidence.likelihoods import guess
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
 from augury.records.results import Width
 from augury.training.batches import Batches
@@ -338,16 +339,6 @@ LOOSE = (
     "Kronecker factors and take evidence='laplace'."
 )
 """The same for the bound of the NTK: one that beats a guess proves that the evidence does."""
-
-
-def guess(y: Shaped[Tensor, "N ..."]) -> float:
-    """Return the log probability of targets under their own distribution, whatever the inputs."""
-    N = len(y)
-    if not y.is_floating_point():
-        n = torch.unique(y, return_counts=True)[1].double()
-        return float((n * (n / N).log()).sum())
-    variance = y.double().flatten(1).var(0, correction=0).clamp_min(torch.finfo(y.dtype).tiny)
-    return float(-N / 2 * ((2 * math.pi * variance).log() + 1).sum())
 
 
 def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str = NOTE) -> Findings:
