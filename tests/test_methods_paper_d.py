@@ -69,7 +69,7 @@ def test_data_augmentation_takes_a_step_on_transformed_copies():
     net, twin = network(), network()
     learner = DataAugmented(net, CyclicRotation(4), config(), "classification", 12)
     loss = learner.train_step(X, Y, generator(5))
-    optimizer = torch.optim.Adam(twin.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(twin.parameters(), lr=0.01, fused=True)
     expected = F.cross_entropy(twin(random_views(CyclicRotation(4), X, generator(5))), Y)
     expected.backward()
     optimizer.step()

@@ -16,6 +16,7 @@ precision stays as given: a loose bound pays for a larger one by switching the n
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
+from math import isfinite
 from typing import Any
 
 import torch
@@ -36,8 +37,9 @@ from augury.models.orbit import OrbitAverage
 TRUST = 0.8
 """How far a width may go on one set of factors: beyond, they no longer describe the network's curvature."""
 UNSURE = 0.1
-"""The same while a classifier's evidence is below that of a guess: on 1,000 photographs vertical shifts ran to 13 of 32
-pixels then and stayed there; with this they end at 5 (CIFAR-10, seeds 20 to 22, which chose it)."""
+"""The same, as a share of its range, while a classifier's evidence is below that of a guess: on 1,000 photographs a
+vertical shift ran to 13 of 32 pixels then and stayed there; with this it ends at 5 (CIFAR-10, seed 20, which chose
+it)."""
 
 
 class Evidence(Climber):
@@ -139,7 +141,7 @@ class Evidence(Climber):
             with torch.no_grad():
                 log_evidence = float(self.laplace.log_evidence(fit, self.delta))
             unsure = not y.is_floating_point() and log_evidence <= guess(y) * self.N / len(y)
-            self._climb_eta(x, y, fit, rng, UNSURE if unsure else TRUST)
+            self._climb_eta(x, y, fit, rng, [UNSURE * r if unsure else TRUST for r in ranges_of(self)])
         self._leave_widths()
         return {"log_evidence": log_evidence, "delta": float(self.delta.mean())}
 
@@ -223,7 +225,7 @@ class Evidence(Climber):
         for _ in range(steps):
             optimizer.step(minus)
 
-    def _climb_eta(self, x: Tensor, y: Tensor, fit: Fit, rng: torch.Generator, trust: float) -> None:
+    def _climb_eta(self, x: Tensor, y: Tensor, fit: Fit, rng: torch.Generator, trust: Sequence[Any]) -> None:
         if not self.eta:
             return
         frozen = self.laplace.preconditioner(fit, self.delta)
@@ -236,9 +238,20 @@ class Evidence(Climber):
                 p.grad = -g * (self.N / len(part_x))
             self.eta_optimizer.step()
             with torch.no_grad():
-                for p, s in zip(self.eta, start, strict=True):
-                    p.copy_(p.clamp(s - trust, s + trust))
+                for p, s, far in zip(self.eta, start, trust, strict=True):
+                    p.copy_(p.clamp(s - far, s + far))
             self.model.transform.project_()
+
+
+def ranges_of(evidence: Evidence) -> list[Tensor]:
+    """Return how far each width can go at all: its upper bound, or 1 where it has none."""
+    found = {}
+    for part in evidence.model.transform.modules():
+        specs = getattr(part, "specs", ())
+        for p in part.parameters(recurse=False):
+            upper = [spec.upper if isfinite(spec.upper) else 1.0 for spec in specs] if len(specs) == len(p) else [1.0]
+            found[p] = p.detach().new_tensor(upper).view(-1, *[1] * (p.ndim - 1))
+    return [found[p] for p in evidence.eta]
 
 
 class NtkEvidence(Climber):

@@ -196,8 +196,9 @@ class LaplaceRefit(Refit):
             parts = zip(*(t.split(self._rows(S)) for t in (self.x, self.y)), strict=True)
             fit = laplace.fit(parts, lambda k: self.seed + k, S, self.N, gradients=False)
             self._climb(phi, fit)
-            nothing = self.evidence.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.numbers)
-            return float(laplace.log_evidence(fit, self.evidence.delta)) - float(nothing)
+            with torch.no_grad():
+                likelihood = self.evidence.likelihood.from_sums(fit.log_likelihood, fit.residual, fit.numbers)
+                return float(laplace.log_evidence(fit, self.evidence.delta) - likelihood)
         finally:
             laplace.output = output
 
