@@ -35,7 +35,7 @@ from augury.methods.learn import learn
 from augury.models.orbit import OrbitAverage
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "curvature.json"
-HELD = ((0.0, 0.0), (4.0, 4.0), (6.0, 6.0), (8.0, 8.0), (8.0, 5.0), (11.0, 11.0), (14.0, 2.0))
+HELD = ((0.0, 0.0), (4.0, 4.0), (6.0, 6.0), (8.0, 8.0), (8.0, 5.0), (5.0, 8.0), (11.0, 11.0), (14.0, 2.0))
 """Widths in pixels, x and y."""
 CASES = {"partially_rotated": ("rotation", (60.0, 90.0, 180.0)), "translated": ("translate_x", (4.0, 8.0, 13.0))}
 
