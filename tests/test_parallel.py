@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,17 +90,42 @@ def alone(command, tmp_path_factory):
     return result(done.stdout)
 
 
+def wait_for(process: subprocess.Popen, event: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 240
+    while not event():
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.01)
+
+
+def started(process: subprocess.Popen) -> list[int]:
+    """The processes of this run that one has started."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(pid) for pid in children if b"--devices" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.slow  # several processes load torch
+def test_a_process_ends_if_the_one_that_started_it_is_killed_before_they_have_met(command, tmp_path):
+    words = [sys.executable, "-m", "augury", *command, "--run", "a", "--devices", "2"]
+    with subprocess.Popen(words, env=ENVIRONMENT, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as first:
+        wait_for(first, lambda: started(first))
+        (child,) = started(first)
+        first.kill()
+        try:
+            _, err = first.communicate(timeout=100)  # until the other process, too, has closed it
+        except subprocess.TimeoutExpired:
+            os.kill(child, signal.SIGKILL)
+            raise
+    assert "another process of this run ended" in err and "--resume" in err, err
+
+
 @pytest.mark.slow  # several processes load torch
 def test_a_killed_process_ends_the_others_with_a_message_and_the_run_resumes(command, alone, tmp_path):
     words = [sys.executable, "-m", "augury", *command, "--run", "a"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     first = subprocess.Popen([*words, "--devices", "2"], env=ENVIRONMENT, cwd=tmp_path, **pipes)
-    deadline = time.monotonic() + 240
-    while not list((tmp_path / "a" / "checkpoint").glob("epoch-*")):
-        assert first.poll() is None and time.monotonic() < deadline, first.communicate()
-        time.sleep(0.01)
-    (child,) = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
-    os.kill(int(child), signal.SIGKILL)
+    wait_for(first, lambda: list((tmp_path / "a" / "checkpoint").glob("epoch-*")))
+    (child,) = started(first)
+    os.kill(child, signal.SIGKILL)
     out, err = first.communicate(timeout=120)
     assert first.returncode == 2 and out == "", (first.returncode, out, err)
     assert "another process of this run ended" in err and "--resume" in err
