@@ -155,6 +155,24 @@ def test_examples_with_two_processes(name, tmp_path):
     assert done.stdout.count("test accuracy") == 1 and "rotation" in done.stdout
 
 
+FIRST = """
+import os, subprocess, sys, time
+os.environ["AUGURY_LAUNCHER"] = str(os.getpid())
+other = subprocess.Popen([sys.executable, "-m", "augury", *sys.argv[1:]], stderr=subprocess.PIPE)
+print(other.stderr.readline().decode(), end="")
+time.sleep(1)
+print(other.poll())
+"""
+
+
+@pytest.mark.parametrize("words", [["learn", "no.npz"], ["no_such_command"]])
+def test_a_process_with_an_error_ends_after_the_first_which_would_be_killed(words, tmp_path):
+    words = [sys.executable, "-c", FIRST, *words]
+    found = subprocess.run(words, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
+    said, code = found.stdout.splitlines()
+    assert said.startswith(("error: data must be", "Usage:")) and code == "None"
+
+
 def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     code, _, err = augury(*command, "--devices", 0)

@@ -8,7 +8,7 @@ import typer
 from augury import __version__
 from augury.cli import adapt, amortize, audit, compare, data, doctor, export, learn, report, reproduce
 from augury.cli.console import say_error
-from augury.cli.processes import check_alone, end_alone, leave_together
+from augury.cli.processes import check_alone, end_alone, leave_last, leave_together
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -67,11 +67,11 @@ def main() -> None:
         check_alone("".join(sys.argv[1:2]))
         app(prog_name="augury")
     except SystemExit as end:
-        if end.code in (0, audit.BEYOND_LIMIT):  # done
-            leave_together()
+        leave_together() if end.code in (0, audit.BEYOND_LIMIT) else leave_last()
         raise
     except AuguryError as error:
         if type(error).__name__ == "Gone":
             end_alone(error)
         say_error(error)
+        leave_last()
         sys.exit(2)

@@ -70,21 +70,23 @@ def launched(devices: int | None, device: str) -> Any:
 
 
 def _launch(fabric: Any) -> None:
-    first = os.environ.pop(LAUNCHER, None)
-    if first is not None:
-        threading.Thread(target=_end_with, args=(int(first),), daemon=True).start()
-    os.environ[LAUNCHER] = str(os.getpid())
-    try:
-        fabric.launch()
-    finally:
-        del os.environ[LAUNCHER]
+    if LAUNCHER in os.environ:
+        threading.Thread(target=_end_with_first, daemon=True).start()
+    else:
+        os.environ[LAUNCHER] = str(os.getpid())
+    fabric.launch()
 
 
-def _end_with(first: int) -> None:
-    """End this process after the one that started it: if they have not met yet, it would wait for it half an hour."""
+def _started_by_first() -> bool:
+    """Return whether this process was started by the first one, and that one is still there."""
+    return os.environ.get(LAUNCHER) == str(os.getppid())
+
+
+def _end_with_first() -> None:
+    """End this process after the first one: if they have not met yet, it would wait for it half an hour."""
     from augury.core.world import GONE, Gone
 
-    while os.getppid() == first:
+    while _started_by_first():
         time.sleep(1)
     time.sleep(GRACE)
     end_alone(Gone(GONE.format(reason="the first process is no more")))
@@ -103,6 +105,13 @@ def sharing_errors(fabric: Any) -> AbstractContextManager[None]:
     from augury.core.world import world_of
 
     return world_of(fabric).sharing_errors()
+
+
+def leave_last() -> None:
+    """Wait for the end of the first process: Fabric kills it if one that it started has ended with an error."""
+    deadline = time.monotonic() + GRACE
+    while _started_by_first() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def leave_together() -> None:

@@ -169,7 +169,7 @@ class _Training:
                     self.save()
                     saved_at = time.monotonic()
                 if stop:
-                    signals.deliver()
+                    signals.deliver(learner.world)
         return scored
 
     def epoch(self, signals: Held) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class _Training:
             self.progress.step(epoch, step + 1, loss)
             if signals.agreed(learner.world):
                 self.save()
-                signals.deliver()
+                signals.deliver(learner.world)
         rng.part = None
         self.align()
         diagnostics = learner.end_epoch(batches, epoch, rng)
