@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from augury import amortize, learn
+from augury.cli import processes
 from augury.config.hyper import METHODS as PRETRAINING
 from augury.core.errors import InputError
 from augury.core.rng import generator, rows
@@ -171,6 +173,16 @@ def test_a_process_with_an_error_ends_after_the_first_which_would_be_killed(word
     found = subprocess.run(words, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
     said, code = found.stdout.splitlines()
     assert said.startswith(("error: data must be", "Usage:")) and code == "None"
+
+
+@pytest.mark.parametrize(("platform", "watches"), [("linux", 1), ("win32", 0)])
+def test_on_windows_no_process_watches_the_first(platform, watches, monkeypatch):
+    """Its parent may be the starter of a virtual environment there, and keeps its number after its end."""
+    monkeypatch.setenv("AUGURY_LAUNCHER", str(os.getppid()))
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(processes.threading, "Thread", made := Mock())
+    processes._launch(fabric := Mock())
+    assert made.call_count == watches and fabric.launch.call_count == 1
 
 
 def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_path):

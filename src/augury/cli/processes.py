@@ -70,7 +70,7 @@ def launched(devices: int | None, device: str) -> Any:
 
 
 def _launch(fabric: Any) -> None:
-    if LAUNCHER in os.environ:
+    if LAUNCHER in os.environ and sys.platform != "win32":
         threading.Thread(target=_end_with_first, daemon=True).start()
     else:
         os.environ[LAUNCHER] = str(os.getpid())
