@@ -19,8 +19,8 @@ fuzz: .venv/.test_installed  ## 100,000 damaged inputs for every reader; resumes
 kill: .venv/.test_installed  ## 100 SIGKILLs and 39 other signals at random moments; resumes from runs/kill.json
 	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(BIN)/python tests/killing.py --kills 100 --signals 39
 
-hostile: .venv/.test_installed  ## verdicts on data that hold no invariance; hours
-	PYTHONPATH=. $(BIN)/python benchmarks/hostile.py
+hostile: .venv/.test_installed  ## verdicts on data that hold no invariance; says how long it takes; resumes from runs/hostile.json
+	PYTHONPATH=. OMP_NUM_THREADS=1 $(BIN)/python benchmarks/hostile.py
 
 results: .venv/.test_installed  ## every missing cell of the papers' items, one seed; says how long it takes; resumes
 	OMP_NUM_THREADS=1 $(BIN)/python -m papers results --seeds 1

@@ -2,10 +2,11 @@
 
     python benchmarks/hostile.py [--cases "permuted labels" ...] [--seeds 0-2] [--steps 2400]       (make hostile)
 
-Every case learns a rotation with LILA and, where there are images enough, on both an MLP and a CNN. "left or right" and
-"five bins" have labels that are the angle itself: digits turned by up to 60 degrees to either side, and which side (or
-which of five bins) to tell. A verdict says that labels are kept for most inputs, so that near the edge of a bin a small
-width may be called invariant: `share` is the share of inputs whose label the width's rotations do keep, on average.
+The processor time is estimated first (with --plan, nothing else is done); runs that --out has are not repeated.
+Every case learns a rotation with LILA, on an MLP and a CNN. "left or right" and "five bins" have labels that are the
+angle itself: digits turned by up to 60 degrees to either side, and which side (or which fifth) to tell. A verdict
+says that labels are kept for most inputs, so that near the edge of a bin a small width may be called invariant: `share`
+is the share of inputs whose label the width's rotations do keep, on average.
 """
 
 import argparse
@@ -23,9 +24,9 @@ from augury.core.rng import generator
 from augury.data.dataset import Dataset
 from augury.data.load import load
 from augury.data.variants import resample, rotations
+from augury.methods.forecast import forecast
 from augury.methods.learn import learn
 
-RESULT = Path(__file__).parents[1] / "docs" / "results" / "hostile.json"
 SIDE = 60.0
 """Largest angle of digits whose label is the angle."""
 
@@ -95,19 +96,33 @@ def kept(degrees: float, bins: int) -> float:
     return (2 * edge + (bins - 2) * middle) / bins
 
 
-def one(case: str, model: str, seed: int, **settings: Any) -> dict[str, Any]:
-    """Learn one case; an error of ours is an answer."""
-    started = time.monotonic()
+def asked(case: str, seed: int, steps: int) -> dict[str, Any]:
+    return {"generators": ("rotation",), "seed": seed, "steps": steps, **SETTINGS.get(case, {})}
+
+
+def one(case: str, model: str, seed: int, steps: int) -> dict[str, Any]:
+    """Learn one case; an error of ours is an answer. Seconds are those of the processor."""
+    run, started = {"case": case, "model": model, "seed": seed, "steps": steps}, time.process_time()
     try:
-        asked = {"generators": ("rotation",), "seed": seed, **SETTINGS.get(case, {}), **settings}
-        found = learn(CASES[case](seed), model, **asked).invariance
+        found = learn(CASES[case](seed), model, **asked(case, seed, steps)).invariance
     except AuguryError as error:
-        return {"case": case, "model": model, "seed": seed, "verdict": "refused", "why": str(error)[:120]}
+        return {**run, "verdict": "refused", "why": str(error)[:120], "seconds": time.process_time() - started}
     width = found.widths["rotation"]
     said = {"value": width.value, "low": width.low, "high": width.high, "verdict": width.verdict}
     share = {"share": kept(width.low or 0.0, BINS[case])} if case in BINS else {}
-    facts = {"accuracy": found.test_accuracy, "seconds": time.monotonic() - started}
-    return {"case": case, "model": model, "seed": seed, **said, **share, **facts}
+    return {**run, **said, **share, "accuracy": found.test_accuracy, "seconds": time.process_time() - started}
+
+
+def plan(missing: list[tuple[str, str, int, int]]) -> None:
+    """Print what the runs will take, from a few steps of one run of each case and network."""
+    seconds: dict[tuple[str, str], float] = {}
+    for case, model, seed, steps in missing:
+        if (case, model) not in seconds:
+            given = asked(case, seed, steps)
+            seconds[case, model] = forecast(CASES[case](seed), model, clock=time.process_time, **given).seconds
+            print(f"{case}, {model}: about {seconds[case, model]:.0f} s of the processor a run", flush=True)
+    total = sum(seconds[case, model] for case, model, *_ in missing)
+    print(f"{len(missing)} runs: about {total / 60:.0f} min of the processor", flush=True)
 
 
 def main() -> None:
@@ -116,16 +131,22 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=["mlp", "cnn"])
     parser.add_argument("--seeds", default="0-2")
     parser.add_argument("--steps", type=int, default=2400)
-    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--out", type=Path, default=Path("runs/hostile.json"))
+    parser.add_argument("--plan", action="store_true")
     given = parser.parse_args()
     first, last = map(int, given.seeds.split("-"))
-    runs = []
-    for case in given.cases:
-        for model in given.models:
-            for seed in range(first, last + 1):
-                runs.append(one(case, model, seed, steps=given.steps))
-                print(json.dumps(runs[-1]), flush=True)
-                given.out.write_text(json.dumps({"steps": given.steps, "runs": runs}, indent=1) + "\n")
+    runs = json.loads(given.out.read_text())["runs"] if given.out.exists() else []
+    wanted = [(c, m, k, given.steps) for k in range(first, last + 1) for c in given.cases for m in given.models]
+    done = {(run["case"], run["model"], run["seed"], run["steps"]) for run in runs}
+    missing = [run for run in wanted if run not in done]
+    plan(missing)
+    if given.plan:
+        return
+    for run in missing:
+        runs.append(one(*run))
+        print(json.dumps(runs[-1]), flush=True)
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(json.dumps({"runs": runs}, indent=1) + "\n")
     for case in given.cases:
         mine = [run for run in runs if run["case"] == case]
         wrong = [run for run in mine if run["verdict"] == "invariant"]

@@ -206,28 +206,29 @@ class Suite:
     def stopped(self, case: str, times: int, rng: random.Random, number: int = signal.SIGKILL) -> tuple[int, list[str]]:
         """Stop a run several times and let it end; return how often it was stopped, and what is wrong."""
         folder, wrong, stops, again = self.new(case), [], 0, False
+        hard = number == signal.SIGKILL  # a signal leaves a checkpoint between two epochs
         for _ in range(times):
-            by_file = number == signal.SIGKILL and rng.random() < 0.5
+            by_file = hard and rng.random() < 0.5
             child = fork(case, folder, again, rng.randint(1, self.events[case]) if by_file else 0)
             if not by_file:
                 let_run(child, rng.uniform(0, self.seconds[case]))
-                other = number == signal.SIGKILL and case == "two processes" and rng.random() < 0.5
+                other = hard and case == "two processes" and rng.random() < 0.5
                 os.kill(partner(child) if other else child, number)
             code, _ = ended(child)
             if not left_alone(child):
                 wrong.append("a process was left behind")
+                os.killpg(child, signal.SIGKILL)
             again, log = True, (folder / "log").read_text()
             asked = code == 128 + number and "Interrupted" in log
-            lost = case == "two processes" and code == 2 and "another process of this run ended" in log
-            stops += code == -signal.SIGKILL or asked or lost
+            lost = hard and case == "two processes" and code == 2 and "another process of this run ended" in log
+            stops += (hard and code == -signal.SIGKILL) or asked or lost
             begun = (folder / "r/config.json").exists()
-            if begun and not lost and code not in (0, -signal.SIGKILL, 128 + number):
+            if begun and not lost and code not in (0, -signal.SIGKILL if hard else 128 + number):
                 wrong.append(f"exit code {code}: {log[-600:]}")
             if code == 128 + number and (asked or begun) and ADVICE.get(case, "--resume") not in log:
                 wrong.append(f"no word about resuming: {log[-200:]}")
         if ended(fork(case, folder, again))[0]:
             wrong.append(f"not resumed: {(folder / 'log').read_text()[-600:]}")
-        hard = number == signal.SIGKILL  # a signal leaves a checkpoint between two epochs
         left, whole = (contents(case, f, hard) for f in (folder, self.whole[case]))
         wrong += [
             f"differs: {name}" for name in sorted(left.keys() | whole.keys()) if left.get(name) != whole.get(name)

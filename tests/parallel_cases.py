@@ -3,8 +3,12 @@
 Every case takes a Fabric, or None for one process, and returns tensors and numbers by name.
 """
 
+import signal
 import sys
+import time
 from dataclasses import replace
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import torch
 from torch import nn
@@ -16,7 +20,9 @@ from augury.core.rng import generator
 from augury.core.world import world_of
 from augury.data.dataset import Dataset
 from augury.methods.hyper.amortize import _contrastive
+from augury.training import loop
 from augury.training.loop import fit
+from augury.training.progress import Progress
 from augury.transforms.affine2d import Affine2d
 from curvature_cases import filled
 
@@ -146,6 +152,32 @@ def drifted(fabric):
     return {"said": torch.tensor(fabric is None)}
 
 
+def stopped(fabric):
+    """A signal to the first process ends no process before the checkpoint is written, however long that takes."""
+    world, saved, save = world_of(fabric), [], loop.save_checkpoint
+
+    class Interrupt(Progress):
+        def step(self, epoch, step, loss):
+            signal.raise_signal(signal.SIGINT)
+
+    def slowly(*args):
+        time.sleep(1)
+        save(*args)
+        saved.append(time.monotonic())
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with patch.object(loop, "save_checkpoint", slowly), TemporaryDirectory() as place:
+        run = world.objects(f"{place}/r")[0]
+        try:
+            learn(images(), net().float(), "plain", run=run, callbacks=Interrupt(), fabric=fabric, epochs=1)
+            ended = 0.0
+        except KeyboardInterrupt:
+            ended = time.monotonic()
+        written = world.objects(saved)[0]
+    signal.signal(signal.SIGTERM, before)
+    return {"in time": torch.tensor(len(written) == 1 and ended >= written[0])}
+
+
 def own_loop(fabric):
     """A loop of one's own: a loader that deals the data out, weights held, widths climb; then intervals."""
     data = images(40)
@@ -191,6 +223,7 @@ CASES = {
     "own loop": own_loop,
     "shared error": shared_error,
     "drifted": drifted,
+    "stopped": stopped,
 }
 
 

@@ -1,9 +1,13 @@
 """Models from files and import paths; files that can run code are refused unless they are trusted."""
 
+import io
+import json
 import os
 import pickle
+import sys
 import warnings
 import zipfile
+from contextlib import suppress
 
 import pytest
 import torch
@@ -77,8 +81,6 @@ class TestSafeWays:
             "number = 3\n"
         )
         monkeypatch.chdir(tmp_path)
-        import sys
-
         before = list(sys.path)
         assert torch.equal(load_source("my_models_for_audit:pixels", SHAPE, 4)(images()), images().flatten(1)[:, :4])
         assert isinstance(load_source("my_models_for_audit:make", SHAPE, 4), nn.Sequential)
@@ -90,46 +92,102 @@ class TestSafeWays:
         refused("could not be imported", load_source, "no_such_package:model", SHAPE, 4)
 
 
-def crafted(folder, trace):
-    """Archives that run code when torch loads them, or could: one of each kind that was found, and pickles."""
-    bomb = pickle.dumps(Bomb(trace))
-    members = {
-        "legacy layout at the root": {"serialized_exported_program.json": b"{}", "serialized_state_dict.pt": bomb},
-        "a second program by another name": {"a/models/model.json": b"{}", "a/models/b_config.json": b"{}"},
-        "an enum that imports": {"a/models/model.json": b'{"in_spec": "os:system"}'},
-        "a file as a tensor": {"a/models/model.json": b'{"target": "torch.ops.aten.from_file.default"}'},
-        "pickled example inputs": {"a/models/model.json": b"{}", "a/data/sample_inputs/model.pt": bomb},
+def program(net):
+    """The members of a program of torch.export, and its description."""
+    made = io.BytesIO()
+    torch.export.save(torch.export.export(net, (images(3),)), made)
+    with zipfile.ZipFile(made) as archive:
+        members = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+    return members, json.loads(members["models/model.json"])
+
+
+def pickled(trace):
+    made = io.BytesIO()
+    torch.save({"model": Bomb(trace)}, made)
+    return made.getvalue()
+
+
+def importing(module):
+    """A program whose inputs are described by an enum of a module."""
+    members, facts = program(nn.Flatten())
+    signature = facts["graph_module"]["module_call_graph"][0]["signature"]
+    spec = json.loads(signature["in_spec"])
+    spec[1]["children_spec"][1]["context"] = json.dumps([{"__enum__": True, "fqn": f"{module}:A", "name": "B"}])
+    signature["in_spec"] = json.dumps(spec)
+    return {**members, "models/model.json": json.dumps(facts)}
+
+
+def writing(path):
+    """A program that maps a file into memory, and writes to it."""
+
+    class Fill(nn.Module):
+        def forward(self, x):
+            return x.flatten(1) + torch.zeros(64).fill_(0.0)
+
+    members, facts = program(Fill())
+    (node,) = (n for n in facts["graph_module"]["graph"]["nodes"] if n["target"] == "torch.ops.aten.zeros.default")
+    given = {"filename": {"as_string": str(path)}, "shared": {"as_bool": True}, "size": {"as_int": 64}}
+    node["target"] = "torch.ops.aten.from_file.default"
+    node["inputs"] = [{"name": name, "arg": arg, "kind": 1} for name, arg in given.items()]
+    return {**members, "models/model.json": json.dumps(facts)}
+
+
+def archives(trace, module):
+    """One archive of each kind that was found; all of them leave a trace if torch loads and calls them."""
+    (members, facts), bomb = program(nn.Flatten()), pickled(trace)
+    second = {name.replace("/model", "/b_config"): content for name, content in members.items() if "/model" in name}
+    version = facts["schema_version"]
+    return {
+        "legacy layout at the root": {
+            "version": f"{version['major']}.{version['minor']}",
+            "serialized_exported_program.json": members["models/model.json"],
+            **{f"serialized_{name}.pt": bomb for name in ("state_dict", "constants", "example_inputs")},
+        },
+        "a second program by another name": {**members, **second, "data/sample_inputs/b_config.pt": bomb},
+        "an enum that imports": importing(module),
+        "a file as a tensor": writing(trace),
+        "pickled example inputs": {**members, "data/sample_inputs/model.pt": bomb},
     }
-    for name, files in members.items():
+
+
+@pytest.fixture
+def crafted(tmp_path, monkeypatch):
+    """Files that run code if they are loaded."""
+    folder, trace = tmp_path / "files", tmp_path / "trace"
+    folder.mkdir()
+    (tmp_path / "leaves_a_trace.py").write_text(f"import os\nos.mkdir({str(trace)!r})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "leaves_a_trace", raising=False)
+    for name, members in archives(trace, "leaves_a_trace").items():
         with zipfile.ZipFile(folder / f"{name}.pt2", "w") as archive:
-            for member, content in files.items():
-                archive.writestr(member, content)
-    torch.save({"model": Bomb(trace)}, folder / "zipped.pt")
+            for member, content in members.items():
+                archive.writestr(member if name.startswith("legacy") else f"a/{member}", content)
+    (folder / "zipped.pt").write_bytes(pickled(trace))
     for ending in (".pt", ".pth", ".pkl", ".bin", ".ckpt", ""):
-        (folder / f"plain{ending}").write_bytes(bomb)
-    return sorted(folder.iterdir())
+        (folder / f"plain{ending}").write_bytes(pickle.dumps(Bomb(trace)))
+    return folder
 
 
 class TestTrust:
-    def test_what_can_run_code_is_refused_and_never_opened(self, tmp_path, programs, augury, monkeypatch):
-        folder = tmp_path / "files"
-        folder.mkdir()
-        sources = [*crafted(folder, tmp_path / "trace"), programs[0] / "any.pt2"]
+    def test_what_can_run_code_is_refused_and_never_opened(self, tmp_path, crafted, programs, augury, monkeypatch):
+        sources = [*crafted.iterdir(), programs[0] / "any.pt2"]
         for module, name in ((torch, "load"), (torch.jit, "load"), (torch.export, "load")):
             monkeypatch.setattr(module, name, lambda *a, **k: pytest.fail("it was opened"))
         for path in sources:
             says = r"is refused.*can run any code.*trust=True.*safe ways.*save_file"
             refused(says, audit, str(path), images(), "C4")
+            code, _, err = augury("audit", path, "toy", "-g", "rotation", "--out", tmp_path / "out")
+            assert code == 2 and "--trust" in err and not (tmp_path / "out").exists()
         assert len(sources) == 13 and not (tmp_path / "trace").exists()
-        code, _, err = augury("audit", sources[0], "toy", "-g", "rotation", "--out", tmp_path / "out")
-        assert code == 2 and "--trust" in err and not (tmp_path / "out").exists()
 
-    def test_the_bombs_are_real(self, tmp_path):
-        (tmp_path / "files").mkdir()
-        crafted(tmp_path / "files", tmp_path / "trace")
-        with pytest.raises(InputError, match="holds weights only"):
-            load_source(str(tmp_path / "files" / "zipped.pt"), SHAPE, 4, trust=True)
-        assert (tmp_path / "trace").exists(), "or the refusals would show nothing"
+    def test_the_bombs_are_real(self, tmp_path, crafted):
+        """Or the refusals would show nothing."""
+        trace = tmp_path / "trace"
+        for path in (*crafted.glob("*.pt2"), crafted / "zipped.pt", crafted / "plain"):
+            with suppress(InputError):
+                load_source(str(path), SHAPE, 4, trust=True)(images(3))
+            assert trace.exists(), path
+            trace.rmdir() if trace.is_dir() else trace.unlink()
 
     @pytest.mark.parametrize("ending", [".safetensors", ".onnx"])
     def test_another_ending_does_not_help(self, tmp_path, ending):

@@ -1,6 +1,7 @@
 """Hostile data: never a confident invariance where there is none, never a traceback. The long run: `make hostile`."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from torch import nn
@@ -53,6 +54,26 @@ def test_nothing_is_called_invariant_that_is_not(case, monkeypatch):
         assert len(str(error)) > 40
         return
     assert found.widths["rotation"].verdict != "invariant"
+
+
+def test_a_run_is_planned_once_for_all_seeds_and_made_once(monkeypatch, tmp_path, capsys):
+    planned, made = [], []
+    monkeypatch.setattr(hostile, "forecast", lambda data, model, **given: planned.append(given) or Mock(seconds=90.0))
+    monkeypatch.setattr(hostile, "CASES", {"rate 10": few})
+
+    def one(case, model, seed, steps):
+        made.append(seed)
+        return {"case": case, "model": model, "seed": seed, "steps": steps, "verdict": "unclear"}
+
+    monkeypatch.setattr(hostile, "one", one)
+    words = ["hostile", "--cases", "rate 10", "--models", "mlp", "--out", str(tmp_path / "a.json"), "--seeds"]
+    for seeds, more in (("0-1", ["--plan"]), ("0-1", []), ("0-2", [])):
+        monkeypatch.setattr("sys.argv", [*words, seeds, *more])
+        hostile.main()
+    assert made == [0, 1, 2] and len(planned) == 3 and planned[0]["rate"] == 10.0
+    out = capsys.readouterr().out
+    assert out.startswith("rate 10, mlp: about 90 s of the processor a run\n2 runs: about 3 min of the processor\n")
+    assert out.endswith("rate 10: invariant in 0 of 3\n") and "0 of 0" not in out
 
 
 def test_the_share_of_labels_that_a_width_keeps_is_known():

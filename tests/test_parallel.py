@@ -6,7 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from augury import amortize, learn
+from augury.cli import processes
 from augury.config.hyper import METHODS as PRETRAINING
 from augury.core.errors import InputError
 from augury.core.rng import generator, rows
@@ -88,17 +92,42 @@ def alone(command, tmp_path_factory):
     return result(done.stdout)
 
 
+def wait_for(process: subprocess.Popen, event: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 240
+    while not event():
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.01)
+
+
+def started(process: subprocess.Popen) -> list[int]:
+    """The processes of this run that one has started."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(pid) for pid in children if b"--devices" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.slow  # several processes load torch
+def test_a_process_ends_if_the_one_that_started_it_is_killed_before_they_have_met(command, tmp_path):
+    words = [sys.executable, "-m", "augury", *command, "--run", "a", "--devices", "2"]
+    with subprocess.Popen(words, env=ENVIRONMENT, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as first:
+        wait_for(first, lambda: started(first))
+        (child,) = started(first)
+        first.kill()
+        try:
+            _, err = first.communicate(timeout=100)  # until the other process, too, has closed it
+        except subprocess.TimeoutExpired:
+            os.kill(child, signal.SIGKILL)
+            raise
+    assert "another process of this run ended" in err and "--resume" in err, err
+
+
 @pytest.mark.slow  # several processes load torch
 def test_a_killed_process_ends_the_others_with_a_message_and_the_run_resumes(command, alone, tmp_path):
     words = [sys.executable, "-m", "augury", *command, "--run", "a"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     first = subprocess.Popen([*words, "--devices", "2"], env=ENVIRONMENT, cwd=tmp_path, **pipes)
-    deadline = time.monotonic() + 240
-    while not list((tmp_path / "a" / "checkpoint").glob("epoch-*")):
-        assert first.poll() is None and time.monotonic() < deadline, first.communicate()
-        time.sleep(0.01)
-    (child,) = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
-    os.kill(int(child), signal.SIGKILL)
+    wait_for(first, lambda: list((tmp_path / "a" / "checkpoint").glob("epoch-*")))
+    (child,) = started(first)
+    os.kill(child, signal.SIGKILL)
     out, err = first.communicate(timeout=120)
     assert first.returncode == 2 and out == "", (first.returncode, out, err)
     assert "another process of this run ended" in err and "--resume" in err
@@ -126,6 +155,34 @@ def test_examples_with_two_processes(name, tmp_path):
     done = subprocess.run(words, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("test accuracy") == 1 and "rotation" in done.stdout
+
+
+FIRST = """
+import os, subprocess, sys, time
+os.environ["AUGURY_LAUNCHER"] = str(os.getpid())
+other = subprocess.Popen([sys.executable, "-m", "augury", *sys.argv[1:]], stderr=subprocess.PIPE)
+print(other.stderr.readline().decode(), end="")
+time.sleep(1)
+print(other.poll())
+"""
+
+
+@pytest.mark.parametrize("words", [["learn", "no.npz"], ["no_such_command"]])
+def test_a_process_with_an_error_ends_after_the_first_which_would_be_killed(words, tmp_path):
+    words = [sys.executable, "-c", FIRST, *words]
+    found = subprocess.run(words, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
+    said, code = found.stdout.splitlines()
+    assert said.startswith(("error: data must be", "Usage:")) and code == "None"
+
+
+@pytest.mark.parametrize(("platform", "watches"), [("linux", 1), ("win32", 0)])
+def test_on_windows_no_process_watches_the_first(platform, watches, monkeypatch):
+    """Its parent may be the starter of a virtual environment there, and keeps its number after its end."""
+    monkeypatch.setenv("AUGURY_LAUNCHER", str(os.getppid()))
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(processes.threading, "Thread", made := Mock())
+    processes._launch(fabric := Mock())
+    assert made.call_count == watches and fabric.launch.call_count == 1
 
 
 def test_what_several_processes_need_is_said(augury, command, monkeypatch, tmp_path):

@@ -130,6 +130,24 @@ def test_what_a_kill_left_of_a_write_is_swept(tmp_path, where, whole):
     assert open_run(lone, {}) and not list(lone.rglob("*.part"))
 
 
+def test_an_old_checkpoint_that_a_kill_left_is_removed(tmp_path):
+    """A kill may come after the last one is written, and before the third last is removed; no other is written then."""
+    path = stopped(tmp_path / "run")
+    old = checkpoints(path / "checkpoint")[0]
+    content = old.read_bytes()
+    resumed(path)
+    last = checkpoints(path / "checkpoint")
+    old.write_bytes(content)
+    resumed(path)
+    assert checkpoints(path / "checkpoint") == last and len(last) == 2
+    old.write_bytes(content)
+    for file in last:
+        file.write_bytes(flipped(file.read_bytes(), 8 * file.stat().st_size - 1))
+    with pytest.raises(Killed):
+        fit(ToyLearner(EVIDENCES), DATA, CONFIG, open_run(path, CONFIG.to_json(), resume=True), KillAt(3, 2))
+    assert load_checkpoint(old.parent)[1]["epoch"] == 2  # what it resumes from is kept
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES], ids=errno.errorcode.get)
 @pytest.mark.parametrize("where", ["save_file", "touch"])
 def test_a_full_disk_and_a_read_only_folder_leave_the_last_checkpoint_whole(

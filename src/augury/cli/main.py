@@ -1,6 +1,5 @@
 """The command `augury`. Nothing here loads torch: help and lists must come at once."""
 
-import os
 import sys
 from typing import Annotated
 
@@ -8,8 +7,8 @@ import typer
 
 from augury import __version__
 from augury.cli import adapt, amortize, audit, compare, data, doctor, export, learn, report, reproduce
-from augury.cli.console import err, say_error
-from augury.cli.processes import check_alone, leave_together
+from augury.cli.console import say_error
+from augury.cli.processes import check_alone, end_alone, leave_last, leave_together
 from augury.core.errors import AuguryError
 
 INTRODUCTION = """
@@ -68,14 +67,11 @@ def main() -> None:
         check_alone("".join(sys.argv[1:2]))
         app(prog_name="augury")
     except SystemExit as end:
-        if end.code in (0, audit.BEYOND_LIMIT):  # done
-            leave_together()
+        leave_together() if end.code in (0, audit.BEYOND_LIMIT) else leave_last()
         raise
     except AuguryError as error:
-        gone = type(error).__name__ == "Gone"  # of several processes the first may be the dead one
-        err.quiet = err.quiet and not gone
+        if type(error).__name__ == "Gone":
+            end_alone(error)
         say_error(error)
-        if gone:  # the threads of its connection would abort a usual exit
-            sys.stderr.flush()
-            os._exit(2)
+        leave_last()
         sys.exit(2)

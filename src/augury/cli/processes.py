@@ -3,14 +3,21 @@
 import logging
 import os
 import sys
+import threading
+import time
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from augury.cli.console import err, out
-from augury.core.errors import InputError
+from augury.cli.console import err, out, say_error
+from augury.core.errors import AuguryError, InputError
 
 ELSEWHERE = ("RANK", "LOCAL_RANK", "NODE_RANK")
 """Variables that torchrun and Lightning Fabric set; all are 0, or not set, in the first process."""
+
+LAUNCHER = "AUGURY_LAUNCHER"
+"""Variable with the number of the process that starts others, for these."""
+GRACE = 5.0
+"""Seconds in which a process may notice by its connection that the first one has ended: that says more."""
 
 TOGETHER = ("learn", "amortize", "audit")  # commands that several processes run together
 
@@ -56,10 +63,41 @@ def launched(devices: int | None, device: str) -> Any:
     try:
         fabric = Fabric(accelerator=accelerator, devices=here, num_nodes=max(1, there // here), strategy="ddp")
         if os.environ.get("LT_CLI_USED") != "1":  # by `fabric run`, whose processes are running
-            fabric.launch()
+            _launch(fabric)
     except (RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"{here} processes on {accelerator} cannot be started: {error}") from error
     return fabric
+
+
+def _launch(fabric: Any) -> None:
+    if LAUNCHER in os.environ and sys.platform != "win32":
+        threading.Thread(target=_end_with_first, daemon=True).start()
+    else:
+        os.environ[LAUNCHER] = str(os.getpid())
+    fabric.launch()
+
+
+def _started_by_first() -> bool:
+    """Return whether this process was started by the first one, and that one is still there."""
+    return os.environ.get(LAUNCHER) == str(os.getppid())
+
+
+def _end_with_first() -> None:
+    """End this process after the first one: if they have not met yet, it would wait for it half an hour."""
+    from augury.core.world import GONE, Gone
+
+    while _started_by_first():
+        time.sleep(1)
+    time.sleep(GRACE)
+    end_alone(Gone(GONE.format(reason="the first process is no more")))
+
+
+def end_alone(error: AuguryError) -> None:
+    """Say why, and end: the first process, which speaks otherwise, may be dead."""
+    err.quiet = False
+    say_error(error)
+    sys.stderr.flush()
+    os._exit(2)  # the threads of a lost connection would abort a usual exit
 
 
 def sharing_errors(fabric: Any) -> AbstractContextManager[None]:
@@ -67,6 +105,13 @@ def sharing_errors(fabric: Any) -> AbstractContextManager[None]:
     from augury.core.world import world_of
 
     return world_of(fabric).sharing_errors()
+
+
+def leave_last() -> None:
+    """Wait for the end of the first process: Fabric kills it if one that it started has ended with an error."""
+    deadline = time.monotonic() + GRACE
+    while _started_by_first() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def leave_together() -> None:

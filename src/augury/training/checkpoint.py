@@ -78,9 +78,14 @@ def save_checkpoint(
     text = json.dumps({"epoch": epoch, "step": step, **facts}, allow_nan=False)
     name = f"epoch-{epoch:06d}" + (f"-step-{step:06d}" if step else "")
     save_tensors(folder / f"{name}.safetensors", tensors, {STATE: text, CHECKSUM: digest(text, tensors)})
+    remove_old(folder)
+    (folder / STATE_0_1).unlink(missing_ok=True)
+
+
+def remove_old(folder: Path) -> None:
+    """Remove the checkpoints before the last two."""
     for old in checkpoints(folder)[KEPT:]:
         old.unlink(missing_ok=True)
-    (folder / STATE_0_1).unlink(missing_ok=True)
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from augury.core.world import World
+from augury.core.world import ALONE, World
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -43,8 +43,9 @@ class Held:
             return True
         return False
 
-    def deliver(self) -> None:
-        """Let the signal do what it would have done; training goes on if its handler returns."""
+    def deliver(self, world: World = ALONE) -> None:
+        """Let the signal do what it would have done, in all processes; training goes on if its handler returns."""
+        world.agreed(True)  # the first has written its checkpoint: one that ends before would take it along
         number, self.number = self.number, None
         if number is not None:
             self.remove()

@@ -35,6 +35,7 @@ from augury.training.checkpoint import (
     learned,
     load_checkpoint,
     put_back,
+    remove_old,
     restore_learned,
     save_checkpoint,
     take,
@@ -118,6 +119,8 @@ class _Training:
                 state.rows = folder.rows()[: state.epoch]
         if folder is not None:
             folder.write_rows(state.rows)
+            if found is not None and not found[2]:  # newer ones that are damaged would be all that is left
+                remove_old(folder.checkpoint)
 
     def to_the_end(self) -> Fit:
         learner, config, state = self.learner, self.config, self.state
@@ -169,7 +172,7 @@ class _Training:
                     self.save()
                     saved_at = time.monotonic()
                 if stop:
-                    signals.deliver()
+                    signals.deliver(learner.world)
         return scored
 
     def epoch(self, signals: Held) -> dict[str, Any]:
@@ -196,7 +199,7 @@ class _Training:
             self.progress.step(epoch, step + 1, loss)
             if signals.agreed(learner.world):
                 self.save()
-                signals.deliver()
+                signals.deliver(learner.world)
         rng.part = None
         self.align()
         diagnostics = learner.end_epoch(batches, epoch, rng)
