@@ -87,8 +87,8 @@ def a_tenth(results: Sequence[Result]) -> Held:
 
 
 SHORT = (
-    "600 steps are too few for 500 images, 79.7 %: with 2,400 (a trial) their rotation is 180 degrees and they have "
-    "84.2 %; the plain network has 82.1 with 5,000 images after 600 steps"
+    "79.7 against 82.1 % after 600 steps, when the rotation is at 96 degrees; after 2,400 (a trial) it is at 180 and "
+    "they have 84.2 against 84.7, within the error of 1.1"
 )
 CLAIMS = (
     ahead("LILA has a higher test accuracy than the non-invariant network at every size", "plain", _by),
