@@ -51,24 +51,27 @@ class Paper:
 
     title: str
     items: tuple[str, ...]
+    ours: tuple[str, ...] = ()  # those of them that are no table or figure of the paper, but test a reason or a claim
 
 
 PAPERS = {
     "lila": Paper(
         "Invariance Learning in Deep Neural Networks with Differentiable Laplace Approximations",
         ("recovery", "table1", "table2", "figure1", "figure2", "figure3", "ablation"),
+        ours=("recovery",),
     ),
     "invariant_weights": Paper(
         "Learning Invariant Weights in Neural Networks",
         (
             *("figure1", "figure2", "table1", "table4", "table4_prior", "table5", "figure5", "table2"),
             *("table7", "table6", "table3", "table8", "figure3", "figure4", "figure6"),
-            *("table5_anchored", "table8_anchored"),
         ),
+        ours=("table4_prior",),
     ),
     "genuine": Paper(
         "On genuine invariance learning without weight-tying",
         ("table", "saliency", "drift", "spectrum", "proposition", "verdicts"),
+        ours=("verdicts",),
     ),
     "hyperinvariances": Paper(
         "HyperInvariances: Amortizing Invariance Learning", ("table1", "table2", "table3", "figure1")

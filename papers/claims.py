@@ -19,11 +19,12 @@ Held = Mapping[str, bool | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper, made of one or more comparisons."""
+    """One statement of a paper, made of one or more comparisons; or a question of our own about the same runs."""
 
     words: str
     check: Callable[[Sequence[Result]], Held]
     why: str = ""  # the reason, where some do not hold
+    ours: bool = False  # not the paper's: shown beside its claims, and counted apart
 
 
 @dataclass(frozen=True)

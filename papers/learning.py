@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from augury.data.named import find
+from papers.recipes import complete
 from papers.results import ORIGINAL, Cell, Result
 
 if TYPE_CHECKING:
@@ -13,29 +14,8 @@ if TYPE_CHECKING:
     from augury.methods.learn import Learned
 
 
-_RECIPE = {
-    "delta_rate": 0.05,
-    "epochs": 30,
-    "rate": 0.005,
-    "warm_up": 0.0,
-    "finish": 0.0,
-    "clip": 0.0,
-    "evidence_below": 9.0,
-    "standardise": False,
-    "evidence_images": 500,
-    "eta_images": 64,
-    "prior": "scalar",
-}
-RECIPE: dict[str, dict[str, Any]] = {
-    "lila": {
-        **{**_RECIPE, "samples": 8, "evidence_samples": 0, "eta_steps": 8},
-        **{"sampling": "independent", "eta_rate": 0.1},
-    },
-    "plain": _RECIPE,
-    "augmented": {**_RECIPE, "samples": 8},
-    "augerino": {**_RECIPE, "samples": 8, "epochs": 15},
-}
-"""Defaults of version 0.1, where today's differ: for cells that name epochs; those that name steps have today's."""
+GENERATORS = {"image": ("affine",), "coordinates": ("rotation",)}
+"""What may act where a cell does not say it, by the kind of its data."""
 
 
 def run_cell(cell: Cell, device: str = "cpu") -> Result:
@@ -46,10 +26,7 @@ def learned(cell: Cell, device: str = "cpu") -> "tuple[Dataset, Learned]":
     from augury.methods.learn import learn
 
     data = data_of(cell)
-    affine = {"generators": ("affine",)} if data.kind == "image" else {}
-    old = {} if "steps" in cell.settings else RECIPE.get(cell.algorithm, {})
-    recipe = {"device": device, **affine, **old}
-    settings = {**recipe, **cell.settings, "seed": cell.seed}
+    settings = {"generators": GENERATORS[data.kind], **complete(cell), "device": device, "seed": cell.seed}
     return data, learn(data, model=cell.model, method=cell.algorithm, **settings)
 
 

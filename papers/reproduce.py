@@ -148,12 +148,14 @@ def provenance(request: Request, scale: str, results: Sequence[Result]) -> str:
     })
     jobs = "" if request.jobs == 1 else f" --jobs {request.jobs}"
     jobs += f" --first-seed {min(seeds)}" if min(seeds) else ""
+    ours = request.paper == "policies"
+    which = "that are not defaults" if ours else "of the cells (the others are those of `papers/recipes.py`)"
     return (
         f"- Command: `python -m papers {request.paper} {request.item} --scale {scale} --seeds {len(seeds)}{jobs}`\n"
         f"- Seeds: {', '.join(map(str, seeds))}; {len(results)} runs, {total:,.0f} seconds of training in all.\n"
         f"- Machine: {'; '.join(machines)}.\n"
         f"- Raw results: the `{request.paper}_*_{scale}.jsonl` files beside this one.\n\n"
-        f"Settings that are not defaults:\n\n{settings_table(results)}"
+        f"Settings {which}:\n\n{settings_table(results)}"
     )
 
 

@@ -16,6 +16,7 @@ from augury.methods.learn import learn
 from augury.methods.prepare import prepare
 from augury.models.shallow import Relu, Rff, ShallowOrbit
 from augury.training.batches import Batches
+from augury.training.learner import Findings, widths_of
 from augury.training.saved_model import load_model
 from augury.transforms.affine2d import AffineCoordinates
 from refusal import refused
@@ -136,6 +137,22 @@ def test_maximum_likelihood_has_no_bound_and_fixed_widths_have_one():
     width = result.invariance.widths["rotation"]
     assert (width.value, width.verdict) == (pytest.approx(40.0), "given")
     assert result.invariance.log_evidence < 0
+
+
+@pytest.mark.parametrize("seen", [24, 12])
+def test_a_profile_of_some_of_the_data_leaves_the_bound_to_the_posterior_that_was_fitted_where_it_moved(
+    seen, monkeypatch
+):
+    def moved(bound, *_):
+        bound.model.transform.set_widths({"rotation": 170.0})
+        return Findings(widths_of(bound.model.transform, "undecided"), -999.0)
+
+    monkeypatch.setattr("augury.methods.invariant_weights.intervals", moved)
+    monkeypatch.setattr("augury.methods.invariant_weights.SHALLOW", seen)
+    method = learner()
+    one_epoch(method, 1)
+    found = method.conclude(BATCHES, generator(1)).log_evidence
+    assert found == -999.0 if seen == 24 else abs(found - method.bound.value(BATCHES(), generator(2))) < 3  # sampled
 
 
 @pytest.mark.parametrize("side", ["input", "weight"])

@@ -44,10 +44,6 @@ def test_every_cell_names_what_exists_and_has_settings_that_learn_takes(item, sc
     doubles.check_cells(ITEMS[item].grid(scale, range(2)), check)
 
 
-AT_FEW_DATA = {("table5_anchored", "small"), ("table8_anchored", "small")}
-"""Where the ReLU network has a prior on its first layer."""
-
-
 def test_the_paper_scale_has_the_papers_settings():
     cells = ITEMS["table4"].grid("paper", [0])
     found = config(cells[0])
@@ -57,12 +53,18 @@ def test_the_paper_scale_has_the_papers_settings():
     assert len(cells) == 3 * 10 and len(ITEMS["table2"].grid("paper", [0])) == 4 * 6
     priors = {
         (name, scale): {c.settings["network"]["prior"] for c in ITEMS[name].grid(scale, [0]) if c.model == "relu"}
-        for name in ("table2", "table5", "table8", "table5_anchored", "table8_anchored")
+        for name in ("table2", "table3", "table5", "table8")
         for scale in ("small", "paper")
     }
-    assert all(found == ({0.1} if key in AT_FEW_DATA else {0.0}) for key, found in priors.items())
+    assert all(found == ({0.1} if key == ("table3", "small") else {0.0}) for key, found in priors.items())
     toy = ITEMS["figure1"].grid("paper", [0])[0].settings["network"]
     assert toy == {"units": 1024, "sigma": 5.0}
+
+
+def test_a_learned_first_layer_has_as_many_images_per_unit_as_in_the_paper():
+    cells = [c for name in ("table5", "table8") for c in ITEMS[name].grid("small", [0])]
+    assert {c.subset / c.settings["network"]["units"] for c in cells} == {60_000 / 1024}
+    assert {(c.settings["epochs"], c.settings["settle_window"]) for c in cells} == {(25, 0)}  # all train as long
 
 
 @pytest.mark.parametrize("scale", SCALES)

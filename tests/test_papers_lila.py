@@ -12,13 +12,13 @@ from augury.methods.registry import METHODS
 from augury.models.networks import NETWORKS
 from papers.catalog import SCALES
 from papers.claims import ahead
-from papers.learning import RECIPE
 from papers.lila.figure2 import to_eta
 from papers.lila.predictive import predictive
 from papers.lila.published import TABLE_1, TABLE_2, printed
 from papers.lila.recovery import RECOVERED
 from papers.lila.recovery import grid as recovery_grid
-from papers.lila.schedules import settings
+from papers.lila.schedules import cell, settings
+from papers.recipes import complete
 from papers.results import ORIGINAL
 
 ITEMS = doubles.items_of("lila")
@@ -59,19 +59,26 @@ def test_all_methods_train_alike_and_the_baseline_sees_one_view():
     assert len({(s["epochs"], s["batch"]) for s in chosen.values()}) == 1
     assert chosen["lila"]["samples"] == chosen["augerino"]["samples"] > chosen["plain"]["samples"] == 1
     assert "eta_steps" not in chosen["augerino"]
-    assert len({str(settings("small", "mnist", "mlp", m)) for m in chosen}) == 1
+    for data in ("mnist", "cifar10"):
+        short = {m: settings("small", data, "mlp", m) for m in chosen}
+        assert len({(s["steps"], s["batch"]) for s in short.values()}) == 1 and short["lila"] == short["plain"]
+        assert short["augerino"]["eta_rate"] == 0.005  # as the paper has it
 
 
 def test_the_paper_scale_has_the_papers_settings():
-    mnist = LearnConfig.for_method("lila", **RECIPE["lila"] | settings("paper", "mnist", "mlp", "lila"))
+    mnist, wide, augerino = (
+        LearnConfig.for_method(method, **complete(cell("paper", data, ORIGINAL, model, method, 0, None)))
+        for data, model, method in (
+            ("mnist", "mlp", "lila"),
+            ("cifar10", "wide_resnet_16_4", "lila"),
+            ("mnist", "mlp", "augerino"),
+        )
+    )
     assert (mnist.epochs, mnist.batch, mnist.samples, mnist.prior) == (1000, 1000, 31, "scalar")
     assert (mnist.rate_end, mnist.eta_rate) == (1e-6, 0.05)
-    assert (RECIPE["lila"]["rate"], RECIPE["lila"]["delta_rate"]) == (0.005, 0.05)
-    model = "wide_resnet_16_4"
-    wide = LearnConfig.for_method("lila", model=model, **settings("paper", "cifar10", model, "lila"))
+    assert (mnist.rate, mnist.delta_rate) == (0.005, 0.05)
     assert (wide.optimizer, wide.rate, wide.batch, wide.samples) == ("sgd", 0.1, 128, 20)
     assert (wide.prior, wide.eta_steps, wide.delta_steps, wide.delta_rate) == ("tensor", 100, 4, 0.1)
-    augerino = LearnConfig.for_method("augerino", **settings("paper", "mnist", "mlp", "augerino"))
     assert (augerino.eta_rate, augerino.eta_reward, augerino.weight_decay) == (0.005, 0.01, 1e-4)
 
 

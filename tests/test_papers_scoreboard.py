@@ -41,11 +41,23 @@ def test_claims_are_judged_by_the_means_over_seeds_and_what_fails_is_named():
     assert claim.check([*results, *rivals]) == {"rotated": None}  # .3 ahead and .1 behind: .1 ± .2
     assert claim.check([results[1], *rivals]) == {"rotated": False} and claim.check(results) == {}
     held = {claim: {"a": False, "b": True}, Claim("other", lambda _: {}): {"c": True, "d": None}}
-    shown = text([Row("lila", "table1", results, 3, held, [Pair("x", 1.0, 2.0)]), Row("lila", "table2", [], 5, {}, [])])
-    assert "1 of 2 items have results" in shown and "2 of 3 comparisons" in shown and "(67 %;" in shown
-    assert "| 2 of 3 | 2 | 2 | 2 of 3, 1 within the error |" in shown and "| A | table2 | 0 of 5 |" in shown
+    held[Claim("the same elsewhere", lambda _: {}, "it is ours", ours=True)] = {"e": True, "f": False, "g": None}
+    judged = [Row("lila", "table1", results, 3, held, [Pair("x", 1.0, 2.0)]), Row("lila", "table2", [], 5, {}, [])]
+    shown = text([*judged, Row("lila", "recovery", results, 2, {}, [])])
+    assert "1 of 2 items of the papers have results" in shown and "1 experiments of ours" in shown
+    assert "**2 of 3 (67 %) comparisons" in shown and "With them it is 3 of 5 (60 %)." in shown
+    assert "| 2 of 3 | 2 | 2 of 3, 1 within the error | 1 of 2, 1 within the error |" in shown
+    assert "| A | table2 | 0 of 5 |" in shown and "| A | [recovery](lila_recovery.md) (ours) | 2 of 2 |" in shown
     assert "1 more are within one standard error" in shown and "- **A table1**, other: d.\n" in shown
-    assert "- **A table1**, LILA is ahead: not in 1 of 2 (a). Too few data.\n" in shown
+    theirs, ours = shown.partition("What of ours does not:")[::2]
+    assert "- **A table1**, LILA is ahead: not in 1 of 2 (a). Too few data.\n" in theirs
+    assert "- **A table1**, the same elsewhere: not in 1 of 3 (f). It is ours.\n" in ours and ": g.\n" not in shown
+
+
+def test_the_papers_have_29_items_and_what_fails_has_a_reason(there):
+    judged = rows(RESULTS)
+    assert len([r for r in judged if r.item not in PAPERS[r.paper].ours]) == 29
+    assert [c.words for r in judged for c, held in r.held.items() if False in held.values() and not c.why] == []
 
 
 def test_within_the_standard_error_nothing_is_decided():

@@ -94,7 +94,9 @@ def _reason(words: str) -> str:
     return next((why for beginning, why in WHY.items() if words.startswith(beginning)), "")
 
 
-AUDITED = tuple(Claim(words, _most(says, "accuracy" in words), _reason(words)) for words, says in CLAIMS)
+AUDITED = tuple(
+    Claim(words, _most(says, "accuracy" in words), _reason(words), "(ours" in words) for words, says in CLAIMS
+)
 DRIFTED = tuple(Claim(words, _most(says, False), _reason(words)) for words, says in _drift("fashion_mnist"))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from augury.records.results import Audit, Scores
 from papers.learning import data_of, digits, result_of
+from papers.recipes import complete
 from papers.results import ORIGINAL, Cell, Result
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def run(cell: Cell, device: str = "cpu") -> Result:
     net = build_network(cell.model, data.input_shape, data.n_outputs, streams(cell.seed)["network"])
     net = (tie(net, group) if cell.algorithm == "weight_tied" else net).to(device)  # tied now: it is traced
     trace = SpectrumTrace(net, data.x_test[:TRACED].to(device))
-    settings = {"device": device, **cell.settings, "generators": tuple(cell.settings["generators"])}
+    settings = {"device": device, **complete(cell), "generators": tuple(cell.settings["generators"])}
     found = learn(data, net, cell.algorithm, callbacks=trace, **settings, seed=cell.seed)
     model = found.model.cpu()
     drift = {name: name for name in [OTHER.get(cell.data)] if name is not None}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from augury.records.results import Invariance, Width
 from papers.hyperinvariances.pretraining import coloured, pretrained, sized, untrained
 from papers.learning import machine
+from papers.recipes import ADAPT
 from papers.results import Cell, Result
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def adapted(extractor: "HyperExtractor", data: "Dataset", device: str, **setting
     """Fit a head, and the descriptor if none is given."""
     from augury.methods.hyper.adapt import adapt
 
-    return adapt(extractor, data, folds=0, device=device, **settings).adaptation
+    return adapt(extractor, data, device=device, **{**ADAPT, **settings}).adaptation
 
 
 def chosen(

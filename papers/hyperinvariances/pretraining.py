@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from augury.config.hyper import AmortizeConfig
 from augury.data.named import cache_dir, find
+from papers.recipes import AMORTIZE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -130,20 +131,23 @@ def place(settings: Mapping[str, Any], seed: int) -> Path:
 
 
 def _config(settings: Mapping[str, Any], seed: int) -> AmortizeConfig:
-    fields = {name: value for name, value in settings.items() if name not in OURS}
-    return AmortizeConfig.for_method(fields.pop("method", "contrastive"), **fields, seed=seed)
+    return AmortizeConfig.for_method(seed=seed, **_fields(settings))
+
+
+def _fields(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every field of `AmortizeConfig` but seed and device, those that a cell does not name by the recipe."""
+    method = settings.get("method", "contrastive")
+    return {**AMORTIZE[method], **{k: v for k, v in settings.items() if k not in OURS}, "method": method}
 
 
 def _pretrain(settings: dict[str, Any], seed: int, folder: Path) -> None:
     from augury.data.load import load
     from augury.methods.hyper.amortize import amortize
 
-    fields = {name: value for name, value in settings.items() if name not in OURS}
-    method = fields.pop("method", "contrastive")
-    common = {"out": folder, "resume": True, "seed": seed, **fields}
+    common = {"out": folder, "resume": True, "seed": seed, **_fields(settings)}
     data, corner = load(settings["data"], subset=settings["images"], seed=seed), settings.get("corner")
-    if method == "multitask":
-        amortize(data, method=method, **common)
+    if common["method"] == "multitask":
+        amortize(data, **common)
     else:
         views = sized(coloured(data.x_train[:]), settings["side"])
         amortize(views, "ventral,dorsal", descriptors=None if corner is None else [corner], **common)

@@ -5,6 +5,7 @@ the extractor of the paper's own objective ("basic"), a fixed [.5, .5], all corn
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from papers.catalog import Item
 from papers.claims import Claim, Held, Pair, ahead, means, pairs
@@ -140,7 +141,7 @@ PAPERS_OWN = "loss/basic"
 """The paper's method: its objective in pre-training, Eq. 2, and the descriptor by training loss, Eq. 3."""
 WAYS = {"evidence": ("by the evidence, ours", FEW), PAPERS_OWN: ("by training loss, the paper's own", LOSS)}
 CLAIMS = tuple(
-    claim
+    replace(claim, ours=method != PAPERS_OWN)
     for method, (how, why) in WAYS.items()
     for claim in (
         Claim(f"{how}: the descriptor is right, digit [1, 1], rotation [0, 1]", right(method), why),

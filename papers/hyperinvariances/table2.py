@@ -110,9 +110,12 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
     return pairs("accuracy or R^2, %", _scores(results), theirs, 100)
 
 
-ONE_SEED = "1.1 points of R^2 behind, one seed; a larger generator has not been tried"
+GENERATOR = (
+    "1.1 points of R^2 behind, one seed. It is the generator: with a quarter of the views (2,000 images, 10 epochs, a "
+    "trial) 256 hidden units in place of 64 raise R^2 from 10.8 to 16.1 %, at 35.7 for 37.1 % of recognition"
+)
 ITEM = Item(
     "One contrastive extractor for recognition and for landmarks.",
     grid, write, run=run, pairs=numbers,
-    claims=(Claim("one extractor is at most a point behind every fixed one, on both tasks", serves, ONE_SEED),),
+    claims=(Claim("one extractor is at most a point behind every fixed one, on both tasks", serves, GENERATOR),),
 )  # fmt: skip

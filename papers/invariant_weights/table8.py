@@ -3,4 +3,4 @@
 from papers.invariant_weights.published import PAIRS, TABLE_8
 from papers.invariant_weights.transformations import transformations_item
 
-ITEM = transformations_item(__doc__, "relu", PAIRS, TABLE_8)
+ITEM = transformations_item(__doc__, "relu", PAIRS, TABLE_8, many=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from augury.records.results import Invariance
 from papers.invariant_weights.budgets import METHOD, SGPR, row_of
 from papers.learning import data_of, machine, result_of
+from papers.recipes import complete
 from papers.results import Cell, Result
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def learned(
     from augury.methods.learn import learn
 
     ours = ("network", "generators")
-    settings = {"device": device} | {k: v for k, v in cell.settings.items() if k not in ours}
+    settings = {"device": device} | {k: v for k, v in complete(cell).items() if k not in ours}
     callbacks = list((traces or {}).values())
     found = learn(data, net, METHOD, transform=transform, callbacks=callbacks, seed=cell.seed, **settings)
     found.model.cpu()

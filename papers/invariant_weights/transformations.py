@@ -11,7 +11,7 @@ from papers.catalog import Item
 from papers.claims import Claim, Held, beats, means
 from papers.invariant_weights.budgets import TRANSFORMATIONS, baselines, row_of, transformations
 from papers.invariant_weights.published import Scores
-from papers.invariant_weights.tables import ADAPTS, data_line, numbers, scores, words
+from papers.invariant_weights.tables import LONGER, data_line, numbers, scores, words
 from papers.invariant_weights.training import run
 from papers.markdown import grouped, spread, table
 from papers.results import Cell, Result
@@ -30,14 +30,14 @@ def transformations_item(
     bounds: bool = True,
     sgpr: bool = False,
     data: str | None = None,
-    anchored: bool = False,
+    many: bool = False,
 ) -> Item:
     """Return an item that compares kinds of transformations; `data` are digits if omitted, and at scale quick."""
 
     def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
         quick = scale == "quick"
         columns, rows = (variants[:1], TRANSFORMATIONS[::3]) if quick else (variants, TRANSFORMATIONS)
-        cells = transformations(scale, seeds, model, columns, rows, None if quick else data, anchored)
+        cells = transformations(scale, seeds, model, columns, rows, None if quick else data, many)
         return (baselines(scale, seeds, columns) if sgpr else []) + cells
 
     def write(results: Sequence[Result]) -> str:
@@ -48,9 +48,8 @@ def transformations_item(
             widths(results),
         ])
 
-    own = ", first layer with a prior" * (anchored and not data)
-    why = ADAPTS if model == "relu" and not data else ""
-    where = f"{model}, {data or 'digits'}{own}"
+    why = LONGER if model == "relu" and not data else ""
+    where = f"{model}, {data or 'digits'}"
     stated = tuple(replace(claim, words=f"{where}: {claim.words}", why=why) for claim in CLAIMS)
     return Item(what, grid, write, run=run, claims=stated, pairs=lambda results: numbers(results, paper))
 

@@ -22,6 +22,8 @@ SIZES: dict[str, dict[int, int | None]] = {
     "paper": {1000: 600, 5000: 400, 10_000: 300, 20_000: 250, 50_000: 200},
 }
 """Training images and epochs: fewer images, more passes (the paper's own at `paper`; None: the schedule's)."""
+TENTHS = {"small": (500, 2000)}
+"""A tenth of the larger sizes: for LILA on rotated data, where the paper compares just these."""
 SHOWN = {"quick": ("rotated",), "small": ("rotated", "translated", "original"), "paper": VARIANTS}
 
 
@@ -30,12 +32,12 @@ def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
     model = {"quick": "cnn", "small": "mlp", "paper": "resnet_8_16"}[scale]
     most = 4000 if data == "mnist5k" else max(SIZES[scale])
     sizes = {min(n, most): epochs for n, epochs in SIZES[scale].items()}
+    runs = [(n, epochs, variant, m) for n, epochs in sizes.items() for variant in SHOWN[scale] for m in METHODS]
+    runs += [(n, None, "rotated", "lila") for n in TENTHS.get(scale, ())]
     return [
         cell(scale, data, variant, model, method, seed, n, epochs)
         for seed in seeds
-        for n, epochs in sizes.items()
-        for variant in SHOWN[scale]
-        for method in METHODS
+        for n, epochs, variant, method in runs
     ]
 
 
@@ -84,9 +86,13 @@ def a_tenth(results: Sequence[Result]) -> Held:
     return {f"{nearest[n]} against {n}": few[n] >= many[n] for n in sizes if few[n] and many[n]}  # type: ignore[operator]
 
 
+SHORT = (
+    "79.7 against 82.1 % after 600 steps, when the rotation is at 96 degrees; after 2,400 (a trial) it is at 180 and "
+    "they have 84.2 against 84.7, within the error of 1.1"
+)
 CLAIMS = (
     ahead("LILA has a higher test accuracy than the non-invariant network at every size", "plain", _by),
     ahead("LILA has a higher test accuracy than Augerino in most cases", "augerino", _by),
-    Claim("on rotated data LILA needs a tenth of the images of the non-invariant network", a_tenth),
+    Claim("on rotated data LILA needs a tenth of the images of the non-invariant network", a_tenth, SHORT),
 )
 ITEM = Item("Test accuracy by the number of training images.", grid, write, draw, claims=CLAIMS)

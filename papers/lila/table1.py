@@ -1,10 +1,11 @@
 """Table 1: test accuracy of three methods, on three data sets and their variants.
 
 At scale `small` the MNIST runs are those of `recovery`, with the slow recipe of version 0.1; the other data are cut
-down, with today's recipe at a quarter of its steps, so only comparisons between methods carry over.
+down, with the recipe `papers.recipes.STEPS`, so only comparisons between methods carry over.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from papers.catalog import Item
 from papers.claims import Pair, ahead, means, pairs
@@ -26,6 +27,8 @@ ROWS = {
     ),
 }
 """Data, network and number of images, by scale."""
+STEPS: dict[str, dict[str, Any]] = {"small": {"steps": 2400}}
+"""All the steps of the recipe: with a quarter of them LILA's scales of clothes ran to their bound."""
 NETWORK_IN_PAPER = {"resnet_8_8": "resnet_8_16"}
 """Whose printed number is beside a smaller network's."""
 
@@ -33,7 +36,7 @@ NETWORK_IN_PAPER = {"resnet_8_8": "resnet_8_16"}
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:
     mnist = recovery_grid(scale, seeds) if scale == "small" else []
     return mnist + [
-        cell(scale, data, variant, model, method, seed, images)
+        cell(scale, data, variant, model, method, seed, images, **STEPS.get(scale, {}))
         for seed in seeds
         for data, model, images in ROWS[scale]
         for variant in (("rotated",) if scale == "quick" else VARIANTS)
@@ -75,14 +78,21 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
     return pairs("test accuracy, %", means(results, by), {k: v[0] for k, v in TABLE_1.items()}, 100)
 
 
+ASTRAY = (
+    "the MLP's widths on 1,000 clothes end where there is less evidence than at none (nats per image): scales of 3.3 "
+    "and 3.7 where 2 are planted, -1.54 against -1.38; 5.7 px and a scale of 1.6 where nothing is, -1.16 against -.95. "
+    "So it is the steps on the widths, not the evidence, that is wrong there"
+)
 NOISE = (
     "for the CNN on digits, the noise of averages over 8 views counts as curvature: on scaled digits (seed 0) the same "
-    "weights have -.565 nats per image with 8 views, -.502 with 32; the plain network has -.452"
+    "weights have -.565 nats per image with 8 views, -.502 with 32; the plain network has -.452. On CIFAR-10 the two "
+    "ways to compute an evidence disagree: -2.355 against -2.405 in the last step of training, -2.427 against -2.373 "
+    f"in the profile that is reported. Clothes: {ASTRAY}"
 )
 CLAIMS = (
-    ahead("LILA has a higher test accuracy than the non-invariant network", "plain", _by),
+    ahead("LILA has a higher test accuracy than the non-invariant network", "plain", _by, why=ASTRAY),
     ahead("LILA has a higher evidence than the non-invariant network", "plain", _by, evidences, NOISE),
-    ahead("LILA has a higher test accuracy than Augerino", "augerino", _by),
+    ahead("LILA has a higher test accuracy than Augerino", "augerino", _by, why=ASTRAY),
 )
 ITEM = Item(
     "Test accuracy of LILA, Augerino and the non-invariant network.",

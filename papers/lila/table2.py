@@ -65,8 +65,12 @@ def order(results: Sequence[Result]) -> Held:
     return {f"{a} over {b}": beats(found[a], found[b]) for a, b in orders if a in found and b in found}
 
 
+REWARDED = (
+    "in 1,000 images Augerino's reward takes the rotation to 177 degrees, which costs this network 6.5 points; the "
+    "evidence leaves it at 8, with shifts of 3.0 and .9 px"
+)
 ITEM = Item(
     "A residual network on CIFAR-10: exact GGN and empirical Fisher.",
     grid, write, pairs=numbers,
-    claims=(Claim("LILA over Augerino over the non-invariant network; GGN over EF", order),),
+    claims=(Claim("LILA over Augerino over the non-invariant network; GGN over EF", order, REWARDED),),
 )  # fmt: skip

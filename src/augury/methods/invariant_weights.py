@@ -35,6 +35,7 @@ from augury.core.world import Part, World
 from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import LIKELIHOODS
 from augury.evidence.posterior import NaturalAscent, OutputPosterior
+from augury.evidence.refit import SHALLOW
 from augury.methods.widths import intervals
 from augury.models.shallow import Shallow, ShallowOrbit
 from augury.training.batches import Batches, Parts
@@ -200,5 +201,6 @@ class InvariantWeights(Learner):
             found = intervals(self.bound, batches, rng, self.config.slight, self.tell)
         if self.natural is not None:
             self._fit(batches, self.model.samples_eval, FINAL_STEPS, rng)
-        known = self.widths is not None
-        return found if known else replace(found, log_evidence=self.bound.value(batches(), rng))
+        if self.widths is not None and self.N <= SHALLOW:  # the profile has seen all data, and has their bound
+            return found
+        return replace(found, log_evidence=self.bound.value(batches(), rng))
