@@ -28,7 +28,8 @@ KINDS = {
 def run(tmp_path_factory, short_runs):
     folder = tmp_path_factory.mktemp("runs") / "a"
     quick = {"epochs": 2, "batch": 12, "samples": 2, "samples_eval": 3, "evidence_below": 9.0}
-    learned = augury.learn(coordinates(24), generators=("rotation", "scale"), run=folder, **quick)
+    start = {"rotation": 30.0, "scale_x": 1.5, "scale_y": 1.5}
+    learned = augury.learn(coordinates(24), generators=("rotation", "scale"), widths=start, run=folder, **quick)
     return folder, learned
 
 
