@@ -61,3 +61,8 @@ def test_data_that_share_nothing_grow_in_proportion_and_equal_data_by_the_logari
     assert growth(alone) == pytest.approx(1)
     assert growth(same) == pytest.approx(math.log2(math.log(25) / math.log(13)))
     assert half_log_det(alone) == pytest.approx(4 * math.log(4))
+
+
+@pytest.mark.parametrize("data", [1, 6])
+def test_a_single_datum_and_a_network_that_knows_nothing_have_a_growth(data):
+    assert growth(torch.zeros(2, data, 2, data, dtype=torch.float64)) == 1

@@ -89,8 +89,9 @@ def kronecker_grams(
 def growth(K: Float[Tensor, "m B m B"]) -> float:
     """Return p, the power of the number of data with which log|I + K| grows, from its halves."""
     h = K.shape[1] // 2
-    halves = [half_log_det(K[:, part][:, :, :, part]) for part in (slice(h), slice(h, 2 * h))]
-    return math.log2(2 * half_log_det(K[:, : 2 * h][:, :, :, : 2 * h]) / sum(halves))
+    halves = sum(half_log_det(K[:, part][:, :, :, part]) for part in (slice(h), slice(h, 2 * h)))
+    together = half_log_det(K[:, : 2 * h][:, :, :, : 2 * h])
+    return math.log2(2 * together / halves) if min(together, halves) > 0 else 1.0  # a single datum, a dead network
 
 
 def half_log_det(K: Float[Tensor, "m B m B"]) -> float:
