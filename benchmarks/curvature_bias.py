@@ -10,10 +10,11 @@ the kernel of the Jacobian of all layers in function space,
 
 "reduced" takes that kernel with inputs and gradients averaged over the views first, as paper A's Eq. 14 does.
 
-    python benchmarks/curvature_bias.py --held [--seed 601] [--write]
+    python benchmarks/curvature_bias.py --held translated|scaled [--seed 601] [--write]
 
-trains a CNN on 1,000 translated digits (8 px) with both widths held, once for each of several widths: which width has
-the best evidence when all weights follow it, by all layers at once and by Kronecker factors, and the best accuracy?
+trains a CNN on 1,000 digits that were translated (8 px) or scaled (2) with both widths held, once for each of several
+widths: which has the best evidence when all weights follow it, by all layers at once and by Kronecker factors, and the
+best accuracy?
 """
 
 import argparse
@@ -35,8 +36,10 @@ from augury.methods.learn import learn
 from augury.models.orbit import OrbitAverage
 
 RESULT = Path(__file__).parents[1] / "docs" / "results" / "curvature.json"
-HELD = ((0.0, 0.0), (4.0, 4.0), (6.0, 6.0), (8.0, 8.0), (8.0, 5.0), (5.0, 8.0), (11.0, 11.0), (14.0, 2.0))
-"""Widths in pixels, x and y."""
+PIXELS = ((0.0, 0.0), (4.0, 4.0), (6.0, 6.0), (8.0, 8.0), (8.0, 5.0), (5.0, 8.0), (11.0, 11.0), (14.0, 2.0))
+FACTORS = ((1.0, 1.0), (1.5, 1.5), (2.0, 2.0), (1.5, 2.0), (2.0, 1.5), (1.25, 2.0), (1.75, 2.0))
+HELD = {"translated": ("translation", "translate", PIXELS), "scaled": ("scale", "scale", FACTORS)}
+"""Generators, and widths of x and y, by what was planted."""
 CASES = {"partially_rotated": ("rotation", (60.0, 90.0, 180.0)), "translated": ("translate_x", (4.0, 8.0, 13.0))}
 
 
@@ -91,13 +94,13 @@ def along(evidence: Evidence, x: Tensor, y: Tensor, name: str, widths: tuple[flo
     return found
 
 
-def held(seed: int) -> list[dict]:
+def held(variant: str, seed: int) -> list[dict]:
     """Return the evidence and the test accuracy of networks that were trained with their widths held."""
-    data, found = load("mnist5k", variant="translated", subset=1000, seed=seed), []
-    x, y = data.x_train, data.y_train
-    for width in HELD:
-        widths = {"translate_x": width[0], "translate_y": width[1]}
-        model = learn(data, "cnn", seed=seed, generators=("translation",), widths=widths, eta_steps=0, finish=0.0).model
+    data, found = load("mnist5k", variant=variant, subset=1000, seed=seed), []
+    x, y, (kind, name, pairs) = data.x_train, data.y_train, HELD[variant]
+    for width in pairs:
+        widths = {f"{name}_x": width[0], f"{name}_y": width[1]}
+        model = learn(data, "cnn", seed=seed, generators=(kind,), widths=widths, eta_steps=0, finish=0.0).model
         assert isinstance(model, OrbitAverage)
         model.transform.set_widths(widths)
         evidence = Evidence(model, N=len(x), output="ggn", samples=8)
@@ -119,7 +122,7 @@ def held(seed: int) -> list[dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--held", action="store_true")
+    parser.add_argument("--held", choices=HELD)
     parser.add_argument("--images", type=int, default=300)
     parser.add_argument("--views", type=int, default=16)
     parser.add_argument("--seed", type=int, default=411)
@@ -128,7 +131,7 @@ def main() -> None:
     torch.set_num_threads(1)
     if given.held:
         known = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-        known.setdefault("held", {})[str(given.seed)] = held(given.seed)
+        known.setdefault(f"held {given.held}", {})[str(given.seed)] = held(given.held, given.seed)
         if given.write:
             RESULT.write_text(json.dumps(known, indent=1) + "\n")
         return

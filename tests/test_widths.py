@@ -17,17 +17,20 @@ from augury.evidence.likelihoods import Categorical, Gaussian
 from augury.evidence.ntk import NtkBound
 from augury.evidence.posterior import OutputPosterior
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, gaussian_evidence, logistic, output_layer, ridge
+from augury.methods.kept import kept
 from augury.methods.learn import learn
 from augury.methods.widths import (
-    DROP,
     FAR,
     SEVERAL,
     SLIGHT,
     Profile,
     guess,
+    level_of,
     profiled,
     supported,
     undecided_below_guess,
+    undecided_if_changed,
+    verdict_of,
     width_of,
 )
 from augury.models.orbit import OrbitAverage
@@ -158,7 +161,7 @@ def test_a_width_that_cannot_be_negative_ends_at_zero_without_looking_below():
     asked = []
     found = profiled(exactly(lambda v: asked.append(v) or -30.0 * v), 0.0, 0.5)  # a kink: no parabola at 0
     assert min(asked) == 0.0 and found.best == 0.0
-    assert found.interval() == pytest.approx((0.0, DROP / 30), abs=0.005)
+    assert found.interval() == pytest.approx((0.0, 1.92 / 30), abs=0.005)
 
 
 def test_a_better_optimum_beyond_a_valley_is_seen_and_a_hopeless_range_is_not_walked():
@@ -205,11 +208,41 @@ def test_noise_of_the_views_widens_the_interval_as_data_would():
     ],
 )
 def test_verdict_follows_the_interval_and_what_counts_as_slight(low, high, slight, verdict):
-    assert width_of(ROTATION, 0.3, low, high, slight).verdict == verdict
+    assert verdict_of(low, high, slight) == verdict
+
+
+def test_verdicts_on_several_widths_hold_together():
+    def wide(v):
+        return -12.5 * (v - 1.0) ** 2
+
+    found = profiled(exactly(wide), 1.0, math.pi, cost=SEVERAL, beyond=False, sure=level_of(6))
+    assert level_of(1) == 1.96 and level_of(6) == pytest.approx(2.638, abs=1e-3)
+    reach = level_of(6) / 5
+    assert found.interval(found.sure) == pytest.approx((1 - reach, 1 + reach), abs=0.03)
+    assert found.interval() == pytest.approx((1 - 1.96 / 5, 1 + 1.96 / 5), abs=0.03)
+
+
+@pytest.mark.parametrize(("degrees", "verdict"), [(72.0, "undecided"), (18.0, "invariant")])
+def test_a_width_along_which_labels_change_is_not_called_invariant(degrees, verdict):
+    # The label is the side of a point: averages of its logit over turns have the same sign, single ones do not.
+    angle = (torch.arange(200, dtype=torch.float64) + 0.5) * (2 * math.pi / 200)
+    x, y = torch.stack([angle.cos(), angle.sin()], 1), (angle.cos() < 0).long()
+    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)).double()
+    with torch.no_grad():
+        net[0].weight.copy_(torch.eye(2))
+        net[1].weight.copy_(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
+    model = OrbitAverage(net, AffineCoordinates(generators=("rotation",)).double(), samples=8)
+    model.transform.set_widths({"rotation": degrees})
+    refit = LaplaceRefit(Evidence(model, N=200), x, y, 0)
+    (spec,) = model.transform.specs
+    assert kept(refit, spec) == pytest.approx(1 - degrees / 360, abs=0.03)
+    found = undecided_if_changed(Findings({"rotation": width_of(spec, 1.0, 0.9, 1.1, "invariant")}), refit)
+    assert found.widths["rotation"].verdict == verdict
+    assert len(found.notes) == (verdict == "undecided") and model.transform.describe()["rotation"] == degrees
 
 
 def test_a_width_without_an_end_has_no_upper_number():
-    width = width_of(WidthSpec("scale_x", FACTOR), 0.3, 0.0, math.inf)
+    width = width_of(WidthSpec("scale_x", FACTOR), 0.3, 0.0, math.inf, "undecided")
     assert (width.low, width.high, width.verdict) == (1.0, None, "undecided")
 
 
@@ -354,7 +387,7 @@ def test_the_best_knot_is_in_the_interval_where_the_interpolation_rises_above_it
 
 def test_a_best_width_at_its_bound_has_an_interval_below_it():
     low, high = profiled(exactly(lambda v: 100.0 * v), 1.7, math.pi, SLIGHT, SEVERAL).interval()
-    assert high == math.pi and low == pytest.approx(math.pi - DROP / 100, abs=0.02) and low < high
+    assert high == math.pi and low == pytest.approx(math.pi - 1.92 / 100, abs=0.02) and low < high
 
 
 def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):

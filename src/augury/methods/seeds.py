@@ -5,6 +5,8 @@ are combined by Rubin's rules, on the scale of eta, with W the mean variance of 
 the K estimates:
 
     eta = mean,   T = W + (1 + 1/K) B,   nu = (K - 1) (1 + W / ((1 + 1/K) B))^2,   eta +- t_nu sqrt(T)
+
+A verdict of "invariant" is also that of most of the runs.
 """
 
 import json
@@ -12,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, variance
+from statistics import NormalDist, fmean, variance
 from typing import Any
 
 from augury.core.errors import InputError
@@ -20,7 +22,7 @@ from augury.core.files import write_text
 from augury.core.units import WidthSpec
 from augury.core.world import world_of
 from augury.methods.learn import Learned, learn
-from augury.methods.widths import slight_of, width_of
+from augury.methods.widths import slight_of, verdict_of, width_of
 from augury.records.results import Width
 
 SPREAD = "seeds.json"  # what several trainings say together, in their folder
@@ -52,16 +54,16 @@ def learn_seeds(
         learned.append(learn(data, run=place, seed=k, resume=again, **given))
     transform, config = learned[0].transform, learned[0].config
     widths = {}
-    for spec in () if transform is None else transform.specs:
+    for spec in (specs := () if transform is None else transform.specs):
         found = [one.invariance.widths[spec.name] for one in learned]
-        widths[spec.name] = combined(spec, found, slight_of(spec, config.slight))
+        widths[spec.name] = combined(spec, found, slight_of(spec, config.slight), len(specs))
     if folder is not None and not world_of(given.get("fabric")).rank:
         values = {name: width.to_json() for name, width in widths.items()}
         write_text(folder / SPREAD, json.dumps(values, indent=2) + "\n")
     return Trainings(tuple(learned), widths)
 
 
-def combined(spec: WidthSpec, found: Sequence[Width], limit: float) -> Width:
+def combined(spec: WidthSpec, found: Sequence[Width], limit: float, widths: int = 1) -> Width:
     """Return one width of several runs with the interval and verdict of all."""
     from_person, K = spec.unit.from_person, len(found)
     if any(width.low is None for width in found):
@@ -72,18 +74,25 @@ def combined(spec: WidthSpec, found: Sequence[Width], limit: float) -> Width:
     within = fmean(((b - a) / 3.92) ** 2 for a, b in zip(low, high, strict=True))
     between = (1 + 1 / K) * variance(eta)
     nu = float(K - 1) * (1 + within / between) ** 2 if between > 0 else math.inf
-    half = student(nu) * math.sqrt(within + between)
-    return width_of(spec, fmean(eta), max(0.0, fmean(eta) - half), min(spec.upper, fmean(eta) + half), limit)
+
+    def ends(wrong: float) -> tuple[float, float]:
+        half = student(nu, 1 - wrong) * math.sqrt(within + between)
+        return max(0.0, fmean(eta) - half), min(spec.upper, fmean(eta) + half)
+
+    verdict = verdict_of(*ends(0.05 / widths), limit)
+    if verdict == "invariant" and 2 * sum(width.verdict == verdict for width in found) <= K:
+        verdict = "undecided"
+    return width_of(spec, fmean(eta), *ends(0.05), verdict)
 
 
-def student(nu: float) -> float:
-    """Return the t with P(|T| < t) = 0.95: T = sqrt(nu) tan u, where u has the density cos^(nu - 1)."""
+def student(nu: float, level: float = 0.95) -> float:
+    """Return the t with P(|T| < t) = level: T = sqrt(nu) tan u, where u has the density cos^(nu - 1)."""
     if nu > 1e4:
-        return 1.96
+        return NormalDist().inv_cdf((1 + level) / 2)
     steps = 20_000
     u = [(k + 0.5) * math.pi / 2 / steps for k in range(steps)]
     density = [math.cos(a) ** (nu - 1) for a in u]
-    left, total = 0.95 * sum(density), 0.0
+    left, total = level * sum(density), 0.0
     for a, d in zip(u, density, strict=True):
         total += d
         if total >= left:

@@ -26,9 +26,11 @@ equality); the variance of the data's terms beyond that is added to s^2, as in a
 Layers that are held also keep l's best near the width that they were trained at, which the last steps up the evidence
 moved to and fro: the standard deviation of the width over them is added to both sides, in quadrature.
 
-The verdict asks whether the interval lies on one side of `slight`, the width below which a transformation hardly moves
-anything. A network that is switched off (delta to infinity) has the evidence of a guess at every width, so l is never
-below that of a guess that never looks at the inputs; if the run's own evidence does not beat it, no width is decided:
+The verdict asks whether an interval lies on one side of `slight`, the width below which a transformation hardly moves
+anything: of K widths one of 1 - 0.05 / K, so that all verdicts hold together in 95 %. "Invariant" also asks that labels
+are kept (`methods.kept`). A network that is switched off (delta to infinity) has the evidence of a guess at every
+width, so l is never below that of a guess that never looks at the inputs; if the run's own evidence does not beat it,
+no width is decided:
 
     classes   log p(guess) = sum_c n_c log(n_c / N):  their frequencies, whatever the input
     numbers   a Gaussian about the mean of the targets, with their variance
@@ -38,6 +40,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from statistics import NormalDist
 from typing import Any
 
 import torch
@@ -50,14 +53,15 @@ from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import guess
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
+from augury.methods.kept import CHANGED, KEPT, kept
 from augury.records.results import Width
 from augury.training.batches import Batches
 from augury.training.learner import Findings, untold, widths_of
 
 SLIGHT = 0.1
 """eta below which a width counts as none by default: 6 degrees, a tenth of the scale, 1.4 pixels of 28."""
-DROP = 1.92
-"""Nats below the best: 1.96^2 / 2."""
+LEVEL = 1.96
+"""Standard deviations to either side of a 95 % interval; z^2 / 2 are its nats below the best."""
 FAR = 20.0
 """Nats below the best at which a scan turns back."""
 SINGLE, SEVERAL = (12, 12), (5, 2)
@@ -82,13 +86,15 @@ class Profile:
     """The largest width that means anything new; may be infinite."""
     beyond: bool = True
     """Whether a scan goes on behind a valley."""
+    sure: float = LEVEL
+    """Standard deviations of the interval behind the verdict."""
 
     @property
     def best(self) -> float:
         """The best-supported of the knots."""
         return max(self.knots, key=lambda eta: self.knots[eta].log_p)
 
-    def drop(self, eta: float) -> float:
+    def drop(self, eta: float, z: float = LEVEL) -> float:
         """Return how far below its best the evidence may be at a knot, given its noise there."""
         best, knot = self.knots[self.best], self.knots[eta]
         n = len(knot.noise)
@@ -97,26 +103,26 @@ class Profile:
         if knot.terms is not None and best.terms is not None:
             spread = N * float((knot.terms - best.terms).double().var(correction=0))
             s2 += (N / n - 1) * spread + max(0.0, spread - 2 * (best.log_p - knot.log_p))
-        return DROP / 2 + math.sqrt(DROP**2 / 4 + DROP * s2 / 2)
+        return z**2 / 4 + math.sqrt(z**4 / 16 + z**2 * s2 / 4)
 
     def hopeless(self, eta: float) -> bool:
         """Return whether a scan may turn back at this knot."""
-        allowed = max(FAR, 2 * self.drop(eta)) if self.beyond else self.drop(eta)
+        allowed = max(FAR, 2 * self.drop(eta)) if self.beyond else self.drop(eta, self.sure)
         return self.knots[self.best].log_p - self.knots[eta].log_p > allowed
 
-    def curve(self) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
+    def curve(self, z: float = LEVEL) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
         """Return a fine grid of widths, the evidence there, and how much it may fall, given its noise."""
         x = torch.tensor(sorted(self.knots), dtype=torch.float64)
         y = torch.tensor([self.knots[float(eta)].log_p for eta in x], dtype=torch.float64)
-        drop = torch.tensor([self.drop(float(eta)) for eta in x], dtype=torch.float64)
+        drop = torch.tensor([self.drop(float(eta), z) for eta in x], dtype=torch.float64)
         eta, log_p = cubic(x, y)
         right = torch.searchsorted(x, eta).clamp(1, len(x) - 1)
         t = (eta - x[right - 1]) / (x[right] - x[right - 1])
         return eta, log_p, drop[right - 1] * (1 - t) + drop[right] * t
 
-    def supported(self) -> tuple[float, float, float]:
+    def supported(self, z: float = LEVEL) -> tuple[float, float, float]:
         """Return the best width of the interpolation, and the ends of the set not too far below the best knot."""
-        eta, log_p, drop = self.curve()
+        eta, log_p, drop = self.curve(z)
         inside = (log_p >= self.knots[self.best].log_p - drop).nonzero()[:, 0]
         first, last = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, len(eta) - 1)  # rounded outwards
         return float(eta[log_p.argmax()]), float(eta[first]), float(eta[last])
@@ -126,11 +132,11 @@ class Profile:
         low, high = self.interval()
         return low <= eta <= high
 
-    def interval(self) -> tuple[float, float]:
+    def interval(self, z: float = LEVEL) -> tuple[float, float]:
         """Return the ends of the set of supported widths; infinite where the scan has found no end."""
-        _, low, high = self.supported()
+        _, low, high = self.supported(z)
         end, best = self.knots[max(self.knots)].log_p, self.knots[self.best].log_p
-        open_end = end >= best - self.drop(max(self.knots)) and not math.isclose(high, self.upper)
+        open_end = end >= best - self.drop(max(self.knots), z) and not math.isclose(high, self.upper)
         return low, math.inf if open_end else min(high, self.upper)
 
 
@@ -155,6 +161,7 @@ def profiled(
     limit: float = 0.0,
     cost: tuple[int, int] = SINGLE,
     beyond: bool = True,
+    sure: float = LEVEL,
 ) -> Profile:
     """Evaluate the evidence along a width: a scan both ways from here, then at its best and at the ends of its set.
 
@@ -163,7 +170,7 @@ def profiled(
     """
     top = upper if math.isfinite(upper) else max(1.0, 2 * here)
     rungs = sorted({*(top * (j / cost[0]) ** 1.5 for j in range(cost[0] + 1)), min(limit, top)})
-    found = Profile({here: knot(here)}, upper, beyond)
+    found = Profile({here: knot(here)}, upper, beyond, sure)
     first = min(limit, top) if here < limit and cost != SINGLE else 0.0
     up = [eta for eta in rungs if eta > max(here + 0.02 * top, 0.999 * first) or here < eta in (top, limit)]
     down = [eta for eta in reversed(rungs) if eta < here - 0.02 * top or here > eta in (0.0, limit)]
@@ -173,9 +180,9 @@ def profiled(
             if found.hopeless(eta):
                 break
     for _ in range(cost[1]):
-        best, low, high = found.supported()
-        if high <= limit in found.knots:
+        if found.supported(sure)[2] <= limit in found.knots:
             break
+        best, low, high = found.supported()
         # Another knot tells most at the best or at an end of the set, whichever is farthest from a knot.
         gap, eta = max((min(abs(known - a) for known in found.knots), a) for a in (best, low, high))
         if gap <= max(0.02 * (high - low), 0.002 * top):
@@ -218,7 +225,7 @@ def intervals(
     if isinstance(evidence, NtkEvidence) and (bound := refit.knot().log_p) <= guess(batches.y):
         widths = widths_of(refit.model.transform, "undecided")  # a profile is long and would decide nothing
         return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
-    found = supported(refit, slight, tell, settle)
+    found = undecided_if_changed(supported(refit, slight, tell, settle), refit)
     if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
     return undecided_below_guess(found, batches.y)
@@ -233,18 +240,18 @@ def supported(refit: Refit, slight: Mapping[str, float], tell: Tell = untold, se
         for k, spec in enumerate(transform.specs):
             limit = slight_of(spec, slight)
             found, here, eta, known = _profile(refit, spec, limit, known, partial(_told, tell, k, len(transform.specs)))
-            log_p, (low, high) = found.knots[eta].log_p, found.interval()
+            log_p, jitter = found.knots[eta].log_p, refit.jitter.get(spec.name, 0.0)
+            ends = {z: found.interval(z) for z in (LEVEL, found.sure)}
             if refit.held:
-                low, high = widened(low, high, eta, 1.96 * refit.jitter.get(spec.name, 0.0), spec.upper)
-                low, high = min(low, here), max(high, here)
-            widths[spec.name] = width_of(spec, eta, low, high, limit)
+                ends = {z: widened(*span, eta, here, z * jitter, spec.upper) for z, span in ends.items()}
+            widths[spec.name] = width_of(spec, eta, *ends[LEVEL], verdict_of(*ends[found.sure], limit))
             moved |= eta != here
             better = found.best if eta == here and not found.holds(here) else eta
             if better != here and max(here, better) > limit:
                 gain = found.knots[better].log_p - found.knots[here].log_p
-                ends = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(better)}
+                both = {"here": spec.unit.to_person(here), "there": spec.unit.to_person(better)}
                 note = MOVED if better == eta else BOTH
-                notes.append(note.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **ends))
+                notes.append(note.format(name=spec.name, unit=spec.unit.symbol, gain=gain, **both))
         total = refit.total(log_p)
     finally:
         transform.sampling = sampling
@@ -280,7 +287,8 @@ def _profile(
         top = spec.upper if math.isfinite(spec.upper) else here + 1.0
         found = Profile({0.0: nothing, here: nothing, top: nothing}, spec.upper)
         return found, here, here, (nothing, states.get(here, known and known[1]))
-    found = profiled(knot, here, spec.upper, limit, SINGLE if len(transform.specs) == 1 else SEVERAL, not refit.held)
+    K = len(transform.specs)
+    found = profiled(knot, here, spec.upper, limit, SINGLE if K == 1 else SEVERAL, not refit.held, level_of(K))
     reachable = not refit.held or abs(found.best - here) <= NEAR
     eta = found.best if reachable and not found.holds(here) else here
     refit.restore(states[eta])
@@ -288,11 +296,16 @@ def _profile(
     return found, here, eta, (found.knots[eta], states[eta])
 
 
-def widened(low: float, high: float, eta: float, noise: float, upper: float) -> tuple[float, float]:
-    """Return the ends of an interval with independent noise in where its width stands."""
+def widened(low: float, high: float, eta: float, here: float, noise: float, upper: float) -> tuple[float, float]:
+    """Return the ends of an interval with independent noise in where its width stands, and where it was trained."""
     centre = min(max(eta, low), high)
     below, above = math.hypot(centre - low, noise), math.hypot(high - centre, noise)
-    return max(0.0, centre - below), min(upper, centre + above)
+    return min(max(0.0, centre - below), here), max(min(upper, centre + above), here)
+
+
+def level_of(K: int) -> float:
+    """Return the standard deviations of each of K intervals that all hold in 95 %."""
+    return LEVEL if K == 1 else NormalDist().inv_cdf(1 - 0.025 / K)
 
 
 def slight_of(spec: WidthSpec, slight: Mapping[str, float]) -> float:
@@ -319,9 +332,12 @@ MOVED = "{name} moved from {here:.3g} to {there:.3g} {unit}, where the evidence 
 """Said where training had ended outside the supported widths."""
 
 
-def width_of(spec: WidthSpec, eta: float, low: float, high: float, limit: float = SLIGHT) -> Width:
+def verdict_of(low: float, high: float, limit: float) -> str:
+    return "invariant" if low >= limit else "not invariant" if high <= limit else "undecided"
+
+
+def width_of(spec: WidthSpec, eta: float, low: float, high: float, verdict: str) -> Width:
     """Return one width with its interval and the verdict on it."""
-    verdict = "invariant" if low >= limit else "not invariant" if high <= limit else "undecided"
     to_person = spec.unit.to_person
     end = to_person(high) if math.isfinite(high) else None
     return Width(to_person(eta), spec.unit.symbol, to_person(low), end, verdict)
@@ -350,3 +366,15 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str
     note = note.format(less=f" ({less:.2f} nats per input less)" if less >= 0.005 else "")
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))
+
+
+def undecided_if_changed(found: Findings, refit: Refit) -> Findings:
+    """Return findings without the verdict "invariant" on widths along which a trained network's labels change."""
+    widths, notes = dict(found.widths), []
+    if not isinstance(refit, LaplaceRefit | NtkRefit) or not refit.held:
+        return found
+    for spec in refit.model.transform.specs:
+        if widths[spec.name].verdict == "invariant" and (share := kept(refit, spec)) < KEPT:
+            widths[spec.name] = replace(widths[spec.name], verdict="undecided")
+            notes.append(CHANGED.format(name=spec.name, kept=share, least=KEPT))
+    return replace(found, widths=widths, notes=(*found.notes, *notes))
