@@ -10,11 +10,11 @@ the kernel of the Jacobian of all layers in function space,
 
 "reduced" takes that kernel with inputs and gradients averaged over the views first, as paper A's Eq. 14 does.
 
-    python benchmarks/curvature_bias.py --held translated|scaled [--seed 601] [--write]
+    python benchmarks/curvature_bias.py --held translated|scaled [--model cnn] [--seed 601] [--write]
 
-trains a CNN on 1,000 digits that were translated (8 px) or scaled (2) with both widths held, once for each of several
-widths: which has the best evidence when all weights follow it, by all layers at once and by Kronecker factors, and the
-best accuracy?
+trains a CNN (or an MLP) on 1,000 digits that were translated (8 px) or scaled (2) with both widths held, once for each
+of several widths: which has the best evidence when all weights follow it, by all layers at once and by Kronecker
+factors, and the best accuracy?
 """
 
 import argparse
@@ -94,13 +94,13 @@ def along(evidence: Evidence, x: Tensor, y: Tensor, name: str, widths: tuple[flo
     return found
 
 
-def held(variant: str, seed: int) -> list[dict]:
+def held(variant: str, network: str, seed: int) -> list[dict]:
     """Return the evidence and the test accuracy of networks that were trained with their widths held."""
     data, found = load("mnist5k", variant=variant, subset=1000, seed=seed), []
     x, y, (kind, name, pairs) = data.x_train, data.y_train, HELD[variant]
     for width in pairs:
         widths = {f"{name}_x": width[0], f"{name}_y": width[1]}
-        model = learn(data, "cnn", seed=seed, generators=(kind,), widths=widths, eta_steps=0, finish=0.0).model
+        model = learn(data, network, seed=seed, generators=(kind,), widths=widths, eta_steps=0, finish=0.0).model
         assert isinstance(model, OrbitAverage)
         model.transform.set_widths(widths)
         evidence = Evidence(model, N=len(x), output="ggn", samples=8)
@@ -123,6 +123,7 @@ def held(variant: str, seed: int) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--held", choices=HELD)
+    parser.add_argument("--model", default="cnn")
     parser.add_argument("--images", type=int, default=300)
     parser.add_argument("--views", type=int, default=16)
     parser.add_argument("--seed", type=int, default=411)
@@ -131,7 +132,8 @@ def main() -> None:
     torch.set_num_threads(1)
     if given.held:
         known = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-        known.setdefault(f"held {given.held}", {})[str(given.seed)] = held(given.held, given.seed)
+        kind = f"held {given.held}" + ("" if given.model == "cnn" else f" {given.model}")
+        known.setdefault(kind, {})[str(given.seed)] = held(given.held, given.model, given.seed)
         if given.write:
             RESULT.write_text(json.dumps(known, indent=1) + "\n")
         return

@@ -17,7 +17,6 @@ from augury.evidence.likelihoods import Categorical, Gaussian
 from augury.evidence.ntk import NtkBound
 from augury.evidence.posterior import OutputPosterior
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, gaussian_evidence, logistic, output_layer, ridge
-from augury.methods.kept import kept
 from augury.methods.learn import learn
 from augury.methods.widths import (
     FAR,
@@ -29,7 +28,6 @@ from augury.methods.widths import (
     profiled,
     supported,
     undecided_below_guess,
-    undecided_if_changed,
     verdict_of,
     width_of,
 )
@@ -220,25 +218,6 @@ def test_verdicts_on_several_widths_hold_together():
     reach = level_of(6) / 5
     assert found.interval(found.sure) == pytest.approx((1 - reach, 1 + reach), abs=0.03)
     assert found.interval() == pytest.approx((1 - 1.96 / 5, 1 + 1.96 / 5), abs=0.03)
-
-
-@pytest.mark.parametrize(("degrees", "verdict"), [(72.0, "undecided"), (18.0, "invariant")])
-def test_a_width_along_which_labels_change_is_not_called_invariant(degrees, verdict):
-    # The label is the side of a point: averages of its logit over turns have the same sign, single ones do not.
-    angle = (torch.arange(200, dtype=torch.float64) + 0.5) * (2 * math.pi / 200)
-    x, y = torch.stack([angle.cos(), angle.sin()], 1), (angle.cos() < 0).long()
-    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)).double()
-    with torch.no_grad():
-        net[0].weight.copy_(torch.eye(2))
-        net[1].weight.copy_(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
-    model = OrbitAverage(net, AffineCoordinates(generators=("rotation",)).double(), samples=8)
-    model.transform.set_widths({"rotation": degrees})
-    refit = LaplaceRefit(Evidence(model, N=200), x, y, 0)
-    (spec,) = model.transform.specs
-    assert kept(refit, spec) == pytest.approx(1 - degrees / 360, abs=0.03)
-    found = undecided_if_changed(Findings({"rotation": width_of(spec, 1.0, 0.9, 1.1, "invariant")}), refit)
-    assert found.widths["rotation"].verdict == verdict
-    assert len(found.notes) == (verdict == "undecided") and model.transform.describe()["rotation"] == degrees
 
 
 def test_a_width_without_an_end_has_no_upper_number():

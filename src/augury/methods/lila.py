@@ -25,6 +25,7 @@ from augury.core.world import World
 from augury.curvature.tape import last_layer
 from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence, join
 from augury.evidence.likelihoods import guess
+from augury.methods.kept import confirmed
 from augury.methods.widths import intervals
 from augury.models.orbit import OrbitAverage
 from augury.training.batches import Batches
@@ -160,6 +161,9 @@ class Lila(WithEvidence):
             spread = dict(zip(transform.names, last.std(0).tolist(), strict=True))
         at_end = self.config.learning == self.config.epochs
         return intervals(self.evidence, batches, rng, self.config.slight, self.tell, spread, settle=at_end)
+
+    def confirm(self, findings: Findings, batches: Batches) -> Findings:
+        return confirmed(findings, self.evidence, batches)
 
 
 class LastLayer(Lila):

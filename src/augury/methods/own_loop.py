@@ -8,6 +8,7 @@ from augury.core.errors import InputError, choose
 from augury.evidence.ascent import AnyEvidence
 from augury.evidence.climbing import BATCH, Climber, Data, all_pairs
 from augury.methods import widths
+from augury.methods.kept import confirmed
 from augury.training.batches import Batches
 from augury.training.learner import Findings
 
@@ -42,4 +43,5 @@ def intervals(
     for name in limits:
         choose("generator in slight", name, evidence.model.transform.names)
     x, y = (torch.cat(parts) for parts in zip(*all_pairs(evidence, data), strict=True))
-    return widths.intervals(evidence, Batches(x, y, BATCH, x.device), rng, limits)
+    batches = Batches(x, y, BATCH, x.device)
+    return confirmed(widths.intervals(evidence, batches, rng, limits), evidence, batches)

@@ -28,9 +28,9 @@ moved to and fro: the standard deviation of the width over them is added to both
 
 The verdict asks whether an interval lies on one side of `slight`, the width below which a transformation hardly moves
 anything: of K widths one of 1 - 0.05 / K, so that all verdicts hold together in 95 %. "Invariant" also asks that labels
-are kept (`methods.kept`). A network that is switched off (delta to infinity) has the evidence of a guess at every
-width, so l is never below that of a guess that never looks at the inputs; if the run's own evidence does not beat it,
-no width is decided:
+are kept by the network in the end (`methods.kept`). A network that is switched off (delta to infinity) has the
+evidence of a guess at every width, so l is never below that of a guess that never looks at the inputs; if the run's own
+evidence does not beat it, no width is decided:
 
     classes   log p(guess) = sum_c n_c log(n_c / N):  their frequencies, whatever the input
     numbers   a Gaussian about the mean of the targets, with their variance
@@ -53,7 +53,6 @@ from augury.evidence.ascent import AnyEvidence, Evidence, NtkEvidence
 from augury.evidence.elbo import Elbo
 from augury.evidence.likelihoods import guess
 from augury.evidence.refit import ElboRefit, Knot, LaplaceRefit, NtkRefit, Refit
-from augury.methods.kept import CHANGED, KEPT, kept
 from augury.records.results import Width
 from augury.training.batches import Batches
 from augury.training.learner import Findings, untold, widths_of
@@ -225,7 +224,7 @@ def intervals(
     if isinstance(evidence, NtkEvidence) and (bound := refit.knot().log_p) <= guess(batches.y):
         widths = widths_of(refit.model.transform, "undecided")  # a profile is long and would decide nothing
         return undecided_below_guess(Findings(widths, bound), batches.y, LOOSE)
-    found = undecided_if_changed(supported(refit, slight, tell, settle), refit)
+    found = supported(refit, slight, tell, settle)
     if found.log_evidence is None:
         found = replace(found, log_evidence=evidence.value(batches(), rng))
     return undecided_below_guess(found, batches.y)
@@ -366,15 +365,3 @@ def undecided_below_guess(found: Findings, y: Shaped[Tensor, "N ..."], note: str
     note = note.format(less=f" ({less:.2f} nats per input less)" if less >= 0.005 else "")
     widths = {name: replace(width, verdict="undecided") for name, width in found.widths.items()}
     return replace(found, widths=widths, notes=(*found.notes, note))
-
-
-def undecided_if_changed(found: Findings, refit: Refit) -> Findings:
-    """Return findings without the verdict "invariant" on widths along which a trained network's labels change."""
-    widths, notes = dict(found.widths), []
-    if not isinstance(refit, LaplaceRefit | NtkRefit) or not refit.held:
-        return found
-    for spec in refit.model.transform.specs:
-        if widths[spec.name].verdict == "invariant" and (share := kept(refit, spec)) < KEPT:
-            widths[spec.name] = replace(widths[spec.name], verdict="undecided")
-            notes.append(CHANGED.format(name=spec.name, kept=share, least=KEPT))
-    return replace(found, widths=widths, notes=(*found.notes, *notes))

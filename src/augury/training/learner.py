@@ -106,6 +106,10 @@ class Learner(ABC):
         """Return what was learned, after the best epoch has been restored."""
         return Findings(widths_of(self.transform, "undecided"))
 
+    def confirm(self, findings: Findings, batches: Batches) -> Findings:
+        """Return what of the findings the trained network bears out in the end."""
+        return findings
+
 
 def widths_of(transform: Transform | None, verdict: str) -> dict[str, Width]:
     """Return the widths of a transformation as records, all with one verdict."""

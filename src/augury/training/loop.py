@@ -133,7 +133,7 @@ class _Training:
             kept = config.epochs
             learner.finish()
             scored = self.train(config.epochs)
-        findings = state.findings
+        findings = learner.confirm(state.findings, self.batches)
         if findings.log_evidence is not None:
             in_units = findings.log_evidence - self.batches.N * self.data.log_scale
             findings = replace(findings, log_evidence=in_units)
