@@ -29,6 +29,7 @@ from augury.methods.widths import (
     supported,
     undecided_below_guess,
     verdict_of,
+    widened,
     width_of,
 )
 from augury.models.orbit import OrbitAverage
@@ -218,6 +219,12 @@ def test_verdicts_on_several_widths_hold_together():
     reach = level_of(6) / 5
     assert found.interval(found.sure) == pytest.approx((1 - reach, 1 + reach), abs=0.03)
     assert found.interval() == pytest.approx((1 - 1.96 / 5, 1 + 1.96 / 5), abs=0.03)
+
+
+def test_where_training_ended_is_inside_with_its_noise():
+    assert widened(0.8, 1.2, 1.0, 1.0, 0.15, math.pi) == pytest.approx((0.75, 1.25))
+    assert widened(0.8, 1.2, 1.5, 1.5, 0.15, math.pi) == pytest.approx((1.2 - math.hypot(0.4, 0.15), 1.65))
+    assert widened(2.5, 2.9, 3.1, 3.1, 0.15, math.pi)[1] == math.pi and widened(0.2, 0.3, 0.1, 0.1, 0.2, 1.0)[0] == 0
 
 
 def test_a_width_without_an_end_has_no_upper_number():

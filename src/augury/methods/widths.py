@@ -24,7 +24,8 @@ equality); the variance of the data's terms beyond that is added to s^2, as in a
     s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d)
 
 Layers that are held also keep l's best near the width that they were trained at, which the last steps up the evidence
-moved to and fro: the standard deviation of the width over them is added to both sides, in quadrature.
+moved to and fro: the standard deviation of the width over them is added to both sides, in quadrature, and to where the
+training ended, if that is outside.
 
 The verdict asks whether an interval lies on one side of `slight`, the width below which a transformation hardly moves
 anything: of K widths one of 1 - 0.05 / K, so that all verdicts hold together in 95 %. "Invariant" also asks that labels
@@ -296,10 +297,10 @@ def _profile(
 
 
 def widened(low: float, high: float, eta: float, here: float, noise: float, upper: float) -> tuple[float, float]:
-    """Return the ends of an interval with independent noise in where its width stands, and where it was trained."""
+    """Return the ends of an interval with noise in where its width stands; where it was trained is inside."""
     centre = min(max(eta, low), high)
     below, above = math.hypot(centre - low, noise), math.hypot(high - centre, noise)
-    return min(max(0.0, centre - below), here), max(min(upper, centre + above), here)
+    return max(0.0, min(centre - below, here - noise)), min(upper, max(centre + above, here + noise))
 
 
 def level_of(K: int) -> float:
