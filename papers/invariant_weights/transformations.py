@@ -11,7 +11,7 @@ from papers.catalog import Item
 from papers.claims import Claim, Held, beats, means
 from papers.invariant_weights.budgets import TRANSFORMATIONS, baselines, row_of, transformations
 from papers.invariant_weights.published import Scores
-from papers.invariant_weights.tables import LONGER, data_line, numbers, scores, words
+from papers.invariant_weights.tables import data_line, numbers, scores, words
 from papers.invariant_weights.training import run
 from papers.markdown import grouped, spread, table
 from papers.results import Cell, Result
@@ -48,9 +48,8 @@ def transformations_item(
             widths(results),
         ])
 
-    why = LONGER if model == "relu" and not data else ""
     where = f"{model}, {data or 'digits'}"
-    stated = tuple(replace(claim, words=f"{where}: {claim.words}", why=why) for claim in CLAIMS)
+    stated = tuple(replace(claim, words=f"{where}: {claim.words}") for claim in CLAIMS)
     return Item(what, grid, write, run=run, claims=stated, pairs=lambda results: numbers(results, paper))
 
 
