@@ -17,8 +17,8 @@ WORDS = {
 
 FOLLOWS = (
     "the first layer follows a width that moves with a delay: from 0 the rotation goes to 180 degrees and back to 92, "
-    "and its bound is .035 nats below that of the best fixed one after 25 epochs, .024 after 60 (a trial); from 45, .016 "
-    "and .009"
+    "and its bound is .035 nats below that of the best fixed one after 25 epochs, .024 after 60 (a trial); from 45, "
+    ".016 and .009"
 )
 """Why the ReLU network, which learns its first layer, ends below the bound of the best fixed width."""
 
