@@ -62,9 +62,10 @@ def test_the_paper_scale_has_the_papers_settings():
 
 
 def test_a_learned_first_layer_has_as_many_images_per_unit_as_in_the_paper():
-    cells = [c for name in ("table5", "table8") for c in ITEMS[name].grid("small", [0])]
-    assert {c.subset / c.settings["network"]["units"] for c in cells} == {60_000 / 1024}
-    assert {(c.settings["epochs"], c.settings["settle_window"]) for c in cells} == {(25, 0)}  # all train as long
+    for name, epochs in {"table5": 25, "table8": 60}.items():
+        cells = ITEMS[name].grid("small", [0])
+        assert {c.subset / c.settings["network"]["units"] for c in cells} == {60_000 / 1024}
+        assert {(c.settings["epochs"], c.settings["settle_window"]) for c in cells} == {(epochs, 0)}  # all as long
 
 
 @pytest.mark.parametrize("scale", SCALES)

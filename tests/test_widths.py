@@ -33,7 +33,7 @@ from augury.methods.widths import (
     width_of,
 )
 from augury.models.orbit import OrbitAverage
-from augury.models.shallow import Rff, ShallowOrbit
+from augury.models.shallow import Relu, Rff, ShallowOrbit
 from augury.models.small import MLP
 from augury.training.learner import Findings, widths_of
 from augury.transforms.affine2d import AffineCoordinates
@@ -121,6 +121,19 @@ def test_a_prior_that_is_held_in_training_is_held_in_the_profile(learned):
     refit = ElboRefit(bound, x, (x.norm(dim=1) > 1).long(), 0)
     refit.knot()
     assert (refit.delta == pytest.approx(5.0)) == (not learned)
+
+
+def test_a_first_layer_counts_as_held_if_it_was_trained():
+    def bound(net):
+        model = ShallowOrbit(net, AffineCoordinates("rotation"))
+        return Elbo(model, OutputPosterior(net.output), Categorical(), 20)
+
+    x, relu = torch.randn(20, 2, generator=generator(0)), Relu((2,), 2, generator(0), units=8)
+    y = (x[:, 0] > 0).long()
+    assert ElboRefit(bound(relu), x, y, 0).held
+    assert not ElboRefit(bound(Rff((2,), 2, generator(0), units=8)), x, y, 0).held
+    relu.hidden.requires_grad_(False)  # frozen: trained for no width
+    assert not ElboRefit(bound(relu), x, y, 0).held
 
 
 def test_ridge_is_the_minimum_on_both_sides_of_n_equals_f():

@@ -15,7 +15,7 @@ from papers.claims import Claim, Held, means
 from papers.figures import legend, panels
 from papers.invariant_weights.budgets import rotations, row_of
 from papers.invariant_weights.published import ROTATIONS, Scores
-from papers.invariant_weights.tables import MOVED, by_row, data_line, numbers, scores, words
+from papers.invariant_weights.tables import FOLLOWS, by_row, data_line, numbers, scores, words
 from papers.invariant_weights.training import run
 from papers.markdown import accuracies, evidences, grouped, mean_of, spread, table
 from papers.results import ORIGINAL, Cell, Result
@@ -54,7 +54,7 @@ def rotation_item(
 
     own = ", every width with its own prior" * (prior == "learned")
     # Of the ReLU network the paper prints no widths.
-    found = tuple(replace(c, why=MOVED) for c in AS_GOOD) if model == "relu" else (*FOUND, *AS_GOOD)
+    found = tuple(replace(c, why=FOLLOWS) for c in AS_GOOD) if model == "relu" else (*FOUND, *AS_GOOD)
     stated = tuple(replace(claim, words=f"{model}{own}: {claim.words}", ours=bool(own)) for claim in found)
     return Item(what, grid, write, draw, run, claims=stated, pairs=lambda results: numbers(results, paper))
 

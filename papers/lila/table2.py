@@ -66,8 +66,8 @@ def order(results: Sequence[Result]) -> Held:
 
 
 REWARDED = (
-    "in 1,000 images Augerino's reward takes the rotation to 177 degrees, which costs this network 6.5 points; the "
-    "evidence leaves it at 8, with shifts of 3.0 and .9 px"
+    "in 1,000 images Augerino's reward takes the rotation to 177 degrees, which costs this network 6.5 points: without "
+    "the reward (a trial) it ends at .5 degrees with 39.1 %, plain has 38.4; the evidence leaves it at 8"
 )
 ITEM = Item(
     "A residual network on CIFAR-10: exact GGN and empirical Fisher.",

@@ -116,6 +116,7 @@ class ElboRefit(Refit):
         super().__init__(bound.model, x, y, seed, SHALLOW)
         self.bound, self.delta, self.C = bound, float(bound.posterior.delta), len(bound.posterior.mean)
         self.sites: tuple[Tensor, Tensor] | None = None
+        self.held = any(p.requires_grad and p is not bound.posterior.mean for p in bound.model.net.parameters())
 
     @torch.no_grad()
     def knot(self) -> Knot:
