@@ -15,7 +15,9 @@ averaging the inputs of the output layer, f_hat = W phi_hat, so that its best we
 
 log det H of Laplace comes from the exact GGN; if layers below have a posterior too, from that of all layers at once,
 for `CURVED` data (`curvature.joint`). It depends on W then, and moving delta or sigma would need it anew at each step:
-they are held at what all of the training found, and l comes from at most `DEEP` data, scaled up to N.
+they are held at what all of the training found, and l comes from at most `DEEP` data, scaled up to N. Few data are
+overfitted by the output layer, and narrow orbits, whose features vary more, the most: with 300 of 1,000 digits a
+translation of 5.9 pixels moved to 0, 37 nats up; with all of them it stays.
 
 For shallow networks with fixed features that is everything. Refitting all weights of a deep network at fixed noise does
 not converge: on a CNN and 1,000 digits, 25 steps of L-BFGS gained 200 nats and the last of them still 5.
@@ -46,7 +48,7 @@ from augury.models.orbit import OrbitAverage
 
 VIEWS, FEWEST = 32, 8  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
 CURVED = 75  # data behind log det H, extended to all
-SHALLOW, DEEP, KERNEL = 1000, 300, 200  # most data behind l: Elbo, Laplace with layers below, NTK
+SHALLOW, DEEP, KERNEL = 1000, 1000, 200  # most data behind l: Elbo, Laplace with layers below, NTK
 WHOLE = 5000  # most data behind the evidence that is reported
 SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
 LEAST = 0.25  # share of the sum of squares that is left without the noise of the views, at least
