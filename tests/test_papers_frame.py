@@ -103,7 +103,7 @@ def test_a_cell_that_lost_its_worker_runs_again_and_lands_once(tmp_path, executo
     assert sorted(r.cell.seed for r in results) == [0, 1, 3] and os.getpid() not in {r.extra["pid"] for r in results}
     assert [f.cell.seed for f in failures] == [2] and "lost 3 times" in failures[0].message
     assert len(path.read_text().splitlines()) == 3
-    assert len(list(tmp_path.glob("2_*"))) == 3  # the first time and two more
+    assert len(list(tmp_path.glob("2_*"))) in (2, 3)  # the first time, unless cell 1 had broken the pool, and two more
     missing = [cell for cell in cells if cell.key not in read([path])]
     assert missing == [cells[2]]  # all that the next command runs
 
