@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,10 @@ def run_with_threads(cell, device) -> Result:
 def run_and_lose(cell, device) -> Result:
     """Lose the process as often as the cell says; each attempt leaves a file."""
     place = Path(cell.settings["place"])
+    if first := cell.settings.get("after"):
+        while not (place / first).exists():
+            time.sleep(0.01)
+        time.sleep(1.0)
     lost = len(list(place.glob(f"{cell.seed}_*")))
     (place / f"{cell.seed}_{lost}").touch()
     if lost < cell.settings.get("losses", 0):

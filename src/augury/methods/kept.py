@@ -61,8 +61,10 @@ def kept(model: OrbitAverage, x: Tensor, y: Shaped[Tensor, "N ..."], spec: Width
     none = {other.name: other.unit.to_person(0.0) for other in transform.specs}
     transform.set_widths({**none, spec.name: at[spec.name]})
     rows = max(1, rows_per_pass(model.net, x[:1]) // VIEWS)
-    f = [model.net(model.views(part, generator(k, x.device), VIEWS)) for k, part in enumerate(x.split(rows))]
-    transform.set_widths(at)
+    try:
+        f = [model.net(model.views(part, generator(k, x.device), VIEWS)) for k, part in enumerate(x.split(rows))]
+    finally:
+        transform.set_widths(at)
     of_views = torch.cat(f).unflatten(0, (-1, VIEWS))
     single, averaged = right(of_views, y), right(of_views.mean(1, keepdim=True), y)
     return single / averaged if averaged > 0 else 1.0

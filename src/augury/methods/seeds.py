@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist, fmean, variance
+from statistics import fmean, variance
 from typing import Any
 
 from augury.core.errors import InputError
@@ -22,7 +22,7 @@ from augury.core.files import write_text
 from augury.core.units import WidthSpec
 from augury.core.world import world_of
 from augury.methods.learn import Learned, learn
-from augury.methods.widths import slight_of, verdict_of, width_of
+from augury.methods.widths import level_of, slight_of, verdict_of, width_of
 from augury.records.results import Width
 
 SPREAD = "seeds.json"  # what several trainings say together, in their folder
@@ -75,24 +75,24 @@ def combined(spec: WidthSpec, found: Sequence[Width], limit: float, widths: int 
     between = (1 + 1 / K) * variance(eta)
     nu = float(K - 1) * (1 + within / between) ** 2 if between > 0 else math.inf
 
-    def ends(wrong: float) -> tuple[float, float]:
-        half = student(nu, 1 - wrong) * math.sqrt(within + between)
+    def ends(together: int) -> tuple[float, float]:
+        half = student(nu, together) * math.sqrt(within + between)
         return max(0.0, fmean(eta) - half), min(spec.upper, fmean(eta) + half)
 
-    verdict = verdict_of(*ends(0.05 / widths), limit)
+    verdict = verdict_of(*ends(widths), limit)
     if verdict == "invariant" and 2 * sum(width.verdict == verdict for width in found) <= K:
         verdict = "undecided"
-    return width_of(spec, fmean(eta), *ends(0.05), verdict)
+    return width_of(spec, fmean(eta), *ends(1), verdict)
 
 
-def student(nu: float, level: float = 0.95) -> float:
-    """Return the t with P(|T| < t) = level: T = sqrt(nu) tan u, where u has the density cos^(nu - 1)."""
+def student(nu: float, widths: int = 1) -> float:
+    """Return the t with P(|T| < t) = 1 - 0.05 / widths: T = sqrt(nu) tan u, where u has the density cos^(nu - 1)."""
     if nu > 1e4:
-        return NormalDist().inv_cdf((1 + level) / 2)
+        return level_of(widths)
     steps = 20_000
     u = [(k + 0.5) * math.pi / 2 / steps for k in range(steps)]
     density = [math.cos(a) ** (nu - 1) for a in u]
-    left, total = level * sum(density), 0.0
+    left, total = (1 - 0.05 / widths) * sum(density), 0.0
     for a, d in zip(u, density, strict=True):
         total += d
         if total >= left:
