@@ -369,13 +369,40 @@ def test_a_sample_that_is_scaled_up_has_the_interval_of_its_size():
     assert reach[8] == pytest.approx(2 * 1.96 / 5, abs=0.03)
 
 
+def test_the_noise_of_a_sampled_log_determinant_widens_the_interval():
+    """Five groups whose slopes have the standard deviation of the parabola's own: twice its variance."""
+    P, spread = 25.0, torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0], dtype=torch.float64) / 2.5**0.5
+
+    def knot(v, noise):
+        groups = noise * math.sqrt(5 * P) * spread * (v - 1)  # the mean of five has a fifth of their variance
+        return Knot(-P / 2 * (v - 1) ** 2, torch.zeros(1), by_group=groups)
+
+    reach = {noise: profiled(lambda v, r=noise: knot(v, r), 1.0, math.pi).interval()[1] - 1 for noise in (0, 1)}
+    assert reach[0] == pytest.approx(1.96 / 5, abs=0.01)
+    assert reach[1] == pytest.approx(2**0.5 * 1.96 / 5, abs=0.02)
+
+
+def test_a_last_layer_has_fitted_as_many_numbers_as_the_trace_of_its_ridge():
+    """Of numbers tr (H + P)^-1 H is exact; nothing is fitted too well by all data."""
+    net = MLP([2, 4, 3], generator(0)).double()
+    x, y = torch.randn(30, 2, generator=generator(1)).double(), torch.randn(30, 3, generator=generator(2)).double()
+    model = OrbitAverage(net, AffineCoordinates("rotation").double(), 2)
+    refit = LaplaceRefit(Evidence(model, 30, "regression"), x, y, 0)
+    phi, pull = refit._features(x, 4).mean(0), refit._pull(refit.head, 5).double()
+    assert refit._fitted(phi, refit._f(phi)) == 0.0
+    refit.share = 0.5
+    H = phi.mT @ phi * refit.evidence.likelihood.scale("ggn").detach()
+    trace = 3 * torch.linalg.solve(H + torch.diag(pull / 2), H).trace()
+    assert refit._fitted(phi, refit._f(phi)) == pytest.approx(float(trace))
+
+
 def test_a_width_that_is_surely_slight_costs_two_knots_and_others_are_refined():
     asked = []
     found = profiled(exactly(lambda v: asked.append(v) or -500.0 * v), 0.0, math.pi, SLIGHT, SEVERAL)
     assert asked == [0.0, SLIGHT] and found.interval()[1] < SLIGHT
     asked.clear()
     profiled(exactly(lambda v: asked.append(v) or -500.0 * (v - 0.5) ** 2), 0.5, math.pi, SLIGHT, SEVERAL)
-    assert len(asked) > 4
+    assert len(asked) == 4 and asked[2] < asked[3] < asked[1]
 
 
 def test_the_best_knot_is_in_the_interval_where_the_interpolation_rises_above_it():
@@ -406,7 +433,7 @@ def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):
 
 
 def test_a_deep_network_takes_a_sample_and_all_data_where_its_last_layer_settles(monkeypatch):
-    monkeypatch.setattr("augury.evidence.refit.DEEP", 12)
+    monkeypatch.setattr("augury.evidence.refit.DEEP", (5, 2, 12))
     net = MLP([2, 4, 3], generator(0)).double()
     x, y = torch.randn(30, 2, generator=generator(1)).double(), torch.arange(30) % 3
     refit = LaplaceRefit(Evidence(OrbitAverage(net, AffineCoordinates("rotation").double(), 2), 30), x, y, 0)

@@ -71,18 +71,15 @@ def kronecker_grams(
 ) -> dict[str, Float[Tensor, "m B m B"]]:
     """Return the Gram matrices of weight and bias; column by column, because they are S^2 times as large before."""
     B, S, m = g.shape[:3]
-    a_rows, g_rows = (
-        a.flatten(0, 1).transpose(0, 1),
-        g.flatten(0, 1).permute(1, 2, 0, 3),
-    )  # [groups, R, D], [m, groups, R, O]
+    a_rows, g_rows = a.flatten(0, 1).transpose(0, 1), g.flatten(0, 1).permute(1, 2, 0, 3)  # [groups, R, D], + [m, O]
     of_inputs = a_rows @ a_rows.mT
-    of_weight, of_bias = g.new_empty(m, B, m, B), g.new_empty(m, B, m, B)
+    summed = g.sum(1).flatten(2)  # [B, m, groups * O]: a bias sees every copy alike
+    of_weight, of_bias = g.new_empty(m, B, m, B), torch.einsum("bmo,cno->mbnc", summed, summed)
     for i in range(m):
         for j in range(i + 1):
-            of_gradients = g_rows[i] @ g_rows[j].mT
-            for out, Q in ((of_weight, of_inputs * of_gradients), (of_bias, of_gradients)):
-                folded = Q.sum(0).view(B, S, B, S).sum((1, 3))
-                out[i, :, j], out[j, :, i] = folded, folded.mT
+            Q = (of_inputs * (g_rows[i] @ g_rows[j].mT)).sum(0)
+            folded = Q.view(B, S, B * S).sum(1).view(B, B, S).sum(2)
+            of_weight[i, :, j], of_weight[j, :, i] = folded, folded.mT
     return {"weight": of_weight, "bias": of_bias}
 
 

@@ -11,7 +11,7 @@ says so. log det H is that of all layers at once: Kronecker factors let it fall 
 (docs/results/curvature.md), and digits planted with 90 degrees had a second mode at 180.
 
 Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
-data scaled up, from the sample. If the difference between a width and the best one has the variance s^2, the drop that
+data scaled up, from the sample, as log det H has from its own (measured by five groups of it). If the difference between a width and the best one has the variance s^2, the drop that
 leaves 95 % is, instead of z^2 / 2, the d with
 
     d = z^2 / 2 (1 + s^2 / 2d),
@@ -21,7 +21,7 @@ the layers below were held, l is the evidence of a model that is wrong away from
 steeply than the data warrant. For a true model, differences of l have the variance 2d over data sets (the information
 equality); the variance of the data's terms beyond that is added to s^2, as in a sandwich estimate:
 
-    s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d)
+    s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d) + var(log det) / 5
 
 Layers that are held also keep l's best near the width that they were trained at, which the last steps up the evidence
 moved to and fro: the standard deviation of the width over them is added to both sides, in quadrature, and to where the
@@ -64,7 +64,7 @@ LEVEL = 1.96
 """Standard deviations to either side of a 95 % interval; z^2 / 2 are its nats below the best."""
 FAR = 20.0
 """Nats below the best at which a scan turns back."""
-SINGLE, SEVERAL = (12, 12), (5, 2)
+SINGLE, SEVERAL = (12, 12), (5, 1)
 """Widths of a scan and further ones at its best and at the ends of the interval, at most; for one width, or several."""
 NEAR = 0.5
 """Largest move of a width, as eta, if the layers below the output are held."""
@@ -103,6 +103,8 @@ class Profile:
         if knot.terms is not None and best.terms is not None:
             spread = N * float((knot.terms - best.terms).double().var(correction=0))
             s2 += (N / n - 1) * spread + max(0.0, spread - 2 * (best.log_p - knot.log_p))
+        if knot.by_group is not None and best.by_group is not None and len(best.by_group) > 1:
+            s2 += float((knot.by_group - best.by_group).var()) / len(best.by_group)
         return z**2 / 4 + math.sqrt(z**4 / 16 + z**2 * s2 / 4)
 
     def hopeless(self, eta: float) -> bool:
@@ -320,7 +322,7 @@ def _told(tell: Tell, k: int, K: int, knots: int) -> None:
 
 def usual_knots(K: int) -> int:
     """Return about how many knots each of K widths takes."""
-    return 14 if K == 1 else 8
+    return 14 if K == 1 else 6
 
 
 BOTH = (
