@@ -11,8 +11,8 @@ says so. log det H is that of all layers at once: Kronecker factors let it fall 
 (docs/results/curvature.md), and digits planted with 90 degrees had a second mode at 180.
 
 Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
-data scaled up, from the sample, as log det H has from its own (measured by five groups of it). If the difference between a width and the best one has the variance s^2, the drop that
-leaves 95 % is, instead of z^2 / 2, the d with
+data scaled up, from the sample, as log det H has from its own (measured by five groups of it). If the difference
+between a width and the best one has the variance s^2, the drop that leaves 95 % is, instead of z^2 / 2, the d with
 
     d = z^2 / 2 (1 + s^2 / 2d),
 
