@@ -457,6 +457,28 @@ def test_a_model_that_trains_on_one_view_is_profiled_with_several():
     assert refit.views >= 8 and abs(values[0] - values[1]) > 0.1
 
 
+def test_a_network_whose_layers_below_are_held_is_invariant_from_twice_what_is_slight(monkeypatch):
+    """An interval of 8 to 24 degrees, where 6 are slight; a limit that was given counts as it is."""
+    net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))
+    model = OrbitAverage(net, AffineCoordinates("rotation"))
+    x = torch.randn(20, 2, generator=generator(0))
+    refit = LaplaceRefit(Evidence(model, N=20), x, (x[:, 0] > 0).long(), 0)
+
+    def knot():
+        away = (model.transform.describe()["rotation"] - 16) / 8 * 1.96
+        return Knot(1000 - away**2 / 2, torch.zeros(20))
+
+    monkeypatch.setattr(refit, "knot", knot)
+    verdicts = []
+    for held, slight in ((True, {}), (False, {}), (True, {"rotation": 6.0})):
+        model.transform.set_widths({"rotation": 16.0})
+        refit.held = held
+        width = supported(refit, slight).widths["rotation"]
+        assert width.low == pytest.approx(8, abs=0.3) and width.high == pytest.approx(24, abs=0.3)
+        verdicts.append(width.verdict)
+    assert verdicts == ["undecided", "invariant", "invariant"]
+
+
 def test_a_far_better_width_is_reported_but_not_believed_if_the_layers_below_are_held(monkeypatch):
     net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))
     model = OrbitAverage(net, AffineCoordinates("rotation"))

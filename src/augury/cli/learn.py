@@ -78,7 +78,8 @@ Slight = Annotated[
     o.option(
         "--slight",
         "The width below which a transformation counts as none in the verdict, such as rotation=10; may be "
-        "repeated. Default: 6 degrees, a tenth of the scale, 5 % of the image.",
+        "repeated. Default: 6 degrees, a tenth of the scale, 5 % of the image; a trained network is called "
+        "invariant from twice that on.",
         o.METHOD,
     ),
 ]
