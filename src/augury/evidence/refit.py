@@ -47,7 +47,7 @@ from augury.models.batchnorm import evaluating
 from augury.models.orbit import OrbitAverage
 
 VIEWS, FEWEST = 32, 8  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
-CURVED, GROUPS = 60, 5  # data behind log det H, extended to all; groups of them that tell its noise
+CURVED, GROUPS = 60, 10  # data behind log det H, extended to all; groups of them that tell its noise
 SHALLOW, KERNEL = 1000, 200  # most data behind l: Elbo, NTK
 DEEP = 400, 5, 1000  # of Laplace with layers below: so many, and of more than that times five a fifth, at most so many
 WHOLE = 5000  # most data behind the evidence that is reported
@@ -204,7 +204,7 @@ class LaplaceRefit(Refit):
     def _of_joint_weights(self) -> tuple[float, Float[Tensor, " groups"]]:
         """Return log p(theta) - log|H / 2 pi| / 2 of all layers at once, extended from a sample, and by groups of it.
 
-        With 75 of 1,000 images its differences between widths have a noise of 3 to 10 nats, of 5,000 17 to 70.
+        With 75 of 1,000 images its differences between widths have a noise of 3 to 14 nats, of 5,000 17 to 67.
         """
         S, n, delta = min(self.views, FEWEST), min(CURVED, len(self.all_x)), self.evidence.delta
         parts = zip(*(t[:n].split(self._rows(S)) for t in (self.all_x, self.all_y)), strict=True)

@@ -11,7 +11,7 @@ says so. log det H is that of all layers at once: Kronecker factors let it fall 
 (docs/results/curvature.md), and digits planted with 90 degrees had a second mode at 180.
 
 Differences of l have noise: from the views, measured by two independent halves of them; and, if l comes from n of N
-data scaled up, from the sample, as log det H has from its own (measured by five groups of it). If the difference
+data scaled up, from the sample, as log det H has from its own (measured by ten groups of it). If the difference
 between a width and the best one has the variance s^2, the drop that leaves 95 % is, instead of z^2 / 2, the d with
 
     d = z^2 / 2 (1 + s^2 / 2d),
@@ -21,7 +21,7 @@ the layers below were held, l is the evidence of a model that is wrong away from
 steeply than the data warrant. For a true model, differences of l have the variance 2d over data sets (the information
 equality); the variance of the data's terms beyond that is added to s^2, as in a sandwich estimate:
 
-    s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d) + var(log det) / 5
+    s^2 = noise of the views + N (N / n - 1) var(terms) + max(0, N var(terms) - 2d) + var(log det) / 10
 
 Layers that are held also keep l's best near the width that they were trained at, which the last steps up the evidence
 moved to and fro: the standard deviation of the width over them is added to both sides, in quadrature, and to where the
@@ -108,8 +108,8 @@ class Profile:
         if knot.terms is not None and best.terms is not None:
             spread = N * float((knot.terms - best.terms).double().var(correction=0))
             s2 += (N / n - 1) * spread + max(0.0, spread - 2 * (best.log_p - knot.log_p))
-        if knot.by_group is not None and best.by_group is not None and len(best.by_group) > 1:
-            s2 += float((knot.by_group - best.by_group).var()) / len(best.by_group)
+        if knot.by_group is not None and best.by_group is not None and (groups := len(best.by_group)) > 3:
+            s2 += float((knot.by_group - best.by_group).var()) / groups * (groups - 1) / (groups - 3)  # as Student's
         return z**2 / 4 + math.sqrt(z**4 / 16 + z**2 * s2 / 4)
 
     def hopeless(self, eta: float) -> bool:
@@ -135,8 +135,8 @@ class Profile:
         return float(eta[log_p.argmax()]), float(eta[first]), float(eta[last])
 
     def holds(self, eta: float) -> bool:
-        """Return whether a width is supported."""
-        low, high = self.interval()
+        """Return whether a width is supported; of layers that are held, which know it best, beyond doubt."""
+        low, high = self.interval(LEVEL if self.beyond else self.sure)
         return low <= eta <= high
 
     def interval(self, z: float = LEVEL) -> tuple[float, float]:
