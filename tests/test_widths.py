@@ -433,7 +433,7 @@ def test_widths_share_the_evidence_at_the_values_they_have(monkeypatch):
 
 
 def test_a_deep_network_takes_a_sample_and_all_data_where_its_last_layer_settles(monkeypatch):
-    monkeypatch.setattr("augury.evidence.refit.DEEP", (5, 2, 12))
+    monkeypatch.setattr("augury.evidence.refit.DEEP", (12, 20))
     net = MLP([2, 4, 3], generator(0)).double()
     x, y = torch.randn(30, 2, generator=generator(1)).double(), torch.arange(30) % 3
     refit = LaplaceRefit(Evidence(OrbitAverage(net, AffineCoordinates("rotation").double(), 2), 30), x, y, 0)
