@@ -49,7 +49,7 @@ from augury.models.orbit import OrbitAverage
 VIEWS, FEWEST = 32, 8  # views for a single width, whose midpoint rule is exact to 0.1 nats; for several
 CURVED, GROUPS = 60, 10  # data behind log det H, extended to all; groups of them that tell its noise
 SHALLOW, KERNEL = 1000, 200  # most data behind l: Elbo, NTK
-DEEP = 400, 1000  # of Laplace with layers below a fifth of the data, at least and at most so many
+DEEP = 400, 1000  # of Laplace with layers below a tenth of the data, at least and at most so many
 WHOLE = 5000  # most data behind the evidence that is reported
 SETTLED = 50_000  # most data behind the last layer in the end: their features are held in memory
 LEAST = 0.25  # share of the sum of squares that is left without the noise of the views, at least
@@ -162,7 +162,7 @@ class LaplaceRefit(Refit):
         below = any(p.requires_grad and id(p) not in own for p in evidence.model.net.parameters())
         self.held = below and not self.shallow  # frozen layers were trained for no width
         least, most = DEEP
-        super().__init__(evidence.model, x, y, seed, None if self.shallow else min(max(least, len(x) // 5), most))
+        super().__init__(evidence.model, x, y, seed, None if self.shallow else min(max(least, len(x) // 10), most))
         self.N, self.share = len(x), len(self.x) / len(x)
         self.power: float | None = None  # of the data, with which log det H grows: one for all widths, or it is noise
 
