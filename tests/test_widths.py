@@ -457,7 +457,7 @@ def test_a_model_that_trains_on_one_view_is_profiled_with_several():
     assert refit.views >= 8 and abs(values[0] - values[1]) > 0.1
 
 
-def test_a_network_whose_layers_below_are_held_is_invariant_from_twice_what_is_slight(monkeypatch):
+def test_a_network_whose_layers_below_are_held_is_invariant_from_half_as_much_again_as_is_slight(monkeypatch):
     """An interval of 8 to 24 degrees, where 6 are slight; a limit that was given counts as it is."""
     net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))
     model = OrbitAverage(net, AffineCoordinates("rotation"))

@@ -79,7 +79,7 @@ Slight = Annotated[
         "--slight",
         "The width below which a transformation counts as none in the verdict, such as rotation=10; may be "
         "repeated. Default: 6 degrees, a tenth of the scale, 5 % of the image; a trained network is called "
-        "invariant from twice that on.",
+        "invariant from 1.5 times that on.",
         o.METHOD,
     ),
 ]
