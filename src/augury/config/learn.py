@@ -183,7 +183,7 @@ class LearnConfig(EvidenceConfig):
     """Widths at the start in their units; zero for those not named, as in paper A. `augmented` keeps them."""
     slight: Mapping[str, float] = field(default_factory=dict)
     """Widths in their units below which a transformation counts as none in the verdict; those not named: 0.1 as eta,
-    which is 6 degrees, a tenth of the scale, 1.4 pixels of 28 (a trained network is "invariant" from 1.5 times that on)."""
+    which is 6 degrees, a tenth of the scale, 1.4 pixels of 28; a trained network is "invariant" from 1.5 times that."""
     samples: int = 8
     """S, views per input in training; paper A takes 31 (MNIST) and 20 (CIFAR-10); the cost is linear in S."""
     samples_eval: int = 20
