@@ -382,6 +382,17 @@ def test_the_noise_of_a_sampled_log_determinant_widens_the_interval():
     assert reach[1] == pytest.approx(3**0.5 * 1.96 / 5, abs=0.03)
 
 
+def test_a_log_determinant_of_all_data_has_no_noise_and_of_a_sample_that_of_its_groups(monkeypatch):
+    x = torch.randn(30, 2, generator=generator(1)).double()
+    model = OrbitAverage(MLP([2, 4, 3], generator(0)).double(), AffineCoordinates("rotation").double(), 2)
+    refit = LaplaceRefit(Evidence(model, 30), x, torch.arange(30) % 3, 0)
+    value, groups = refit._of_joint_weights()
+    assert len(groups) == 10 and not groups.any()
+    monkeypatch.setattr("augury.evidence.refit.CURVED", 20)
+    sampled, groups = refit._of_joint_weights()
+    assert len(groups) == 10 and groups.var() > 0 and sampled != value
+
+
 def test_a_last_layer_has_fitted_as_many_numbers_as_the_trace_of_its_ridge():
     """Of numbers tr (H + P)^-1 H is exact; nothing is fitted too well by all data."""
     net = MLP([2, 4, 3], generator(0)).double()
