@@ -17,6 +17,7 @@ EVERY: Settings = {
     **{"warm_up": 0.0, "finish": 0.0, "clip": 0.0, "weight_decay": 1e-4},
     **{"eta_rate": 0.1, "eta_rate_end": 0.02, "eta_steps": 8, "eta_images": 64, "eta_reward": 0.01},
     **{"burn_in": 2, "evidence_below": 9.0, "evidence_every": 0, "evidence_samples": 0, "evidence_images": 500},
+    **{"resting": 0},
     **{"evidence": "laplace", "structure": "kron", "output": "mc", "positions": "reduce", "batchnorm": "refuse"},
     **{"prior": "scalar", "delta": 0.1, "delta_rate": 0.05, "delta_steps": 10},
     **{"nu": 0.0, "si_target": 0.95, "side": "auto", "posterior": "natural", "posterior_steps": 2},

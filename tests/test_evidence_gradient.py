@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from torch import nn
 
 from augury.core.rng import generator
-from augury.evidence.laplace import Laplace
+from augury.evidence.laplace import TRACE, Laplace
+from curvature_cases import filled
 from evidence_cases import batches, data, likelihood, model, precisions, seeds
 from reference.differences import central_difference
 
@@ -24,8 +26,8 @@ class Case:
     def value(self):
         return self.laplace.log_evidence(self.laplace.fit(self.parts, seeds), self.delta)
 
-    def eta_gradient(self):
-        frozen = self.laplace.preconditioner(self.laplace.fit(self.parts, seeds), self.delta)
+    def eta_gradient(self, held=False):
+        frozen = self.laplace.preconditioner(self.laplace.fit(self.parts, seeds), self.delta, held)
         (gradient,) = self.laplace.gradient(self.parts, frozen, seeds)
         return gradient
 
@@ -101,6 +103,38 @@ def test_other_seeds_give_another_gradient_and_single_precision_is_close():
     case.model.float()
     case.parts = [(x.float(), y) for x, y in case.parts]
     torch.testing.assert_close(case.eta_gradient().double(), exact, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_a_gradient_with_sensitivities_held_is_exact_where_they_rest(regression):
+    """In a linear network J is the same everywhere, and Lambda of two classes, or of noise, has one number to move."""
+    case = Case("points", "kron", "ggn", regression)
+    case.model.net = filled(nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 2)), size=0.9)
+    case.parts = [(x, y[:, :2] if regression else y.clamp(max=1)) for x, y in case.parts]
+    case.laplace = Laplace(case.model, likelihood(regression), "kron", "ggn")
+    case.delta = precisions(case.laplace)
+    held = case.eta_gradient(held=True)
+    torch.testing.assert_close(held, case.eta_gradient(), rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(held, central_difference(case.value, case.model.transform.eta, H), rtol=1e-5, atol=1e-6)
+
+
+def test_what_multiplies_the_trace_is_the_number_of_weights_that_the_data_determine():
+    case = Case("images", "kron", "ggn", False)
+    fit = case.laplace.fit(case.parts, seeds)
+    held = case.laplace.preconditioner(fit, case.delta, held=True)
+    assert {name.rpartition("/")[2] for name in held} == {"A", TRACE}
+    blocks = zip(fit.spectrum, case.laplace.structure.delta_of_blocks(case.delta), strict=True)
+    gamma = sum(float((h / (h + d)).sum()) for h, d in ((block.eigenvalues(), d) for block, d in blocks))
+    with torch.no_grad():
+        f = torch.cat([case.model.average(x, generator(seeds(k))) for k, (x, _) in enumerate(case.parts)])
+    trace = float((1 - f.softmax(1).square().sum(1)).sum())
+    assert float(held[TRACE]) == pytest.approx(gamma / trace, rel=1e-9)
+
+
+@pytest.mark.parametrize(("structure", "output"), [("diag", "ggn"), ("full", "mc"), ("kron", "ef")])
+def test_what_has_no_inputs_apart_or_no_expected_curvature_is_followed_in_full(structure, output):
+    case = Case("points", structure, output, False)
+    torch.testing.assert_close(case.eta_gradient(held=True), case.eta_gradient(), rtol=0, atol=0)
 
 
 def sampled_gradients(output, regression, draws, copies=50):

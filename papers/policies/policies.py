@@ -66,8 +66,7 @@ class Place:
 
 QUICK = {"epochs": 2, "samples": 1, "samples_eval": 2, "batch": 20, "burn_in": 0, "evidence_below": 9.0}
 QUICK |= {"evidence_images": 20, "eta_images": 10, "eta_steps": 1}
-SMALL = {"steps": 2400, "batch": 50}
-LARGE = {"steps": 1200, "batch": 50}
+SMALL = {"steps": 2400, "batch": 50, "resting": 10}
 
 PLACES = {
     "quick": (Place("mnist5k", "rotated", "mlp5", 40, 40, QUICK),),
@@ -77,12 +76,12 @@ PLACES = {
         Place("cifar10_12k", ORIGINAL, "cnn", 1000, 2000, SMALL),
         Place("OSULeaf", ORIGINAL, "outline_cnn", None, None, SMALL, ("TrivialAugment",)),
         Place("cifar10_12k", ORIGINAL, "cnn", 5000, 2000, SMALL),
-        Place("imagenette64", ORIGINAL, "cnn", 1000, 1000, LARGE),
+        Place("imagenette64", ORIGINAL, "cnn", 1000, 1000, SMALL),
     ),
 }
 """Seconds, to see that it works; and a comparison worth reading, for one core and about an hour a seed."""
 
-EVIDENCE_ONLY = ("burn_in", "evidence_images", "eta_images", "eta_steps", "evidence_below")
+EVIDENCE_ONLY = ("burn_in", "evidence_images", "eta_images", "eta_steps", "evidence_below", "resting")
 
 
 def grid(scale: str, seeds: Sequence[int]) -> list[Cell]:

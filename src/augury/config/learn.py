@@ -50,6 +50,7 @@ _LILA = {
     "eta_images": 20,
     "choose_from": 1.0,
     "finish": 0.5,
+    "resting": 10,
 }
 """One view per input in training, whose loss bounds that of the average from above (Jensen; paper A, appendix F.1), and
 eight in the evidence, stratified: the noise of few views lowers the likelihood and raises the curvature, by more the
@@ -224,6 +225,9 @@ class LearnConfig(EvidenceConfig):
     before that widths would follow weights that know nothing, and run away."""
     evidence_every: int = 0
     """Epochs between two steps up the evidence; 0 for about twenty in a run."""
+    resting: int = 0
+    """Steps up the evidence after which widths are taken to rest: then half as many, without second derivatives,
+    which are mostly noise by then; 0 for never."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
     evidence: str = "laplace"
@@ -287,10 +291,11 @@ class LearnConfig(EvidenceConfig):
         """Epochs until widths and prior rest."""
         return self.epochs if self.evidence == "none" else self.epochs - int(self.finish * self.epochs)
 
-    def climbs(self, epoch: int) -> int:
+    def climbs(self, epoch: int, resting: bool = False) -> int:
         """Return how many steps up the evidence are due after this epoch; at least one after the last of learning."""
-        every = self.evidence_every or max(1, self.learning // CLIMBS)
-        times = 1 if self.evidence_every else max(1, CLIMBS // max(1, self.learning - self.burn_in))
+        most = CLIMBS // 2 if resting else CLIMBS
+        every = self.evidence_every or max(1, self.learning // most)
+        times = 1 if self.evidence_every else max(1, most // max(1, self.learning - self.burn_in))
         beyond = epoch - self.burn_in
         due = epoch == self.learning or (self.learning > epoch and beyond > 0 and beyond % every == 0)
         return times if due else 0

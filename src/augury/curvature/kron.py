@@ -52,6 +52,9 @@ class Kron(Structure):
             out[f"{name}/A"] = _outer(a)
         return out
 
+    def of_inputs(self, name: str) -> bool:
+        return name.endswith("/A")
+
     def outputs(self, tape: Tape, grads: Gradients) -> Statistics:
         """Return G_l of one column, or the exact block J^T J."""
         out: Statistics = {}

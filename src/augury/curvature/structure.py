@@ -58,6 +58,10 @@ class Structure(ABC):
         """Return the statistics that need no output gradient."""
         return {}
 
+    def of_inputs(self, name: str) -> bool:
+        """Return whether the statistic of this name is one of them."""
+        return False
+
     @abstractmethod
     def outputs(self, tape: Tape, grads: Gradients) -> Statistics:
         """Return the statistics of one column of the output curvature; they add up over columns."""

@@ -228,7 +228,7 @@ class Evidence(Climber):
     def _climb_eta(self, x: Tensor, y: Tensor, fit: Fit, rng: torch.Generator, trust: Sequence[Any]) -> None:
         if not self.eta:
             return
-        frozen = self.laplace.preconditioner(fit, self.delta)
+        frozen = self.laplace.preconditioner(fit, self.delta, held=self.resting)
         start = [p.detach().clone() for p in self.eta]
         n, steps = self.settings.eta_images, self.settings.eta_steps
         parts = list(zip(x.split(n), y.split(n), strict=True))

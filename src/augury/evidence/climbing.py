@@ -46,6 +46,8 @@ class Climber:
 
     delta_optimizer: torch.optim.Optimizer
     """For the prior precision or the observation noise."""
+    resting = False
+    """Whether steps on the widths go without second derivatives of the network: see `evidence.laplace`."""
 
     def __init__(
         self, model: OrbitAverage, N: int, task: str, samples: int | None, config: EvidenceConfig, fabric: Any

@@ -10,6 +10,14 @@ in two passes over the data whose memory is set by the batch:
               the log-likelihood beside it; one backward pass.
 
 Several mini-batch gradients may share one fit.
+
+Steps that are only to find their way (`held`) go without the second derivatives that dG takes. Of the statistics A, of
+a layer's inputs, and G, of the gradients g = J^T R r in its outputs, they follow A, and of G what Lambda = R R^T does,
+as if tr Lambda were a factor of the whole curvature:
+
+    d log|H| = <d log|H| / dA, dA> + gamma d log tr Lambda,      gamma = d log|H| / d log Lambda = tr (H + P)^-1 H,
+
+the number of weights that the data determine. What is left out, how J itself moves, is zero where activations are ReLU.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,9 +36,12 @@ from augury.curvature.joint import joint_kernel, rows_of
 from augury.curvature.kron import Kron
 from augury.curvature.structure import Statistics, Structure, added, inner, over
 from augury.curvature.tape import covered_layers, cut_off, record
-from augury.evidence.likelihoods import OUTPUTS, Likelihood
+from augury.evidence.likelihoods import EXPECTED, OUTPUTS, Likelihood
 from augury.models.orbit import OrbitAverage
 
+TRACE = "tr Lambda"
+"""In a preconditioner of steps that hold J: what the trace is multiplied by."""
+TINY = 1e-30
 STRUCTURES: dict[str, type[Structure]] = {"kron": Kron, "diag": Diag, "full": Full}
 Batches = Iterable[tuple[Tensor, Tensor]]
 
@@ -44,6 +55,7 @@ class Fit:
     residual: float
     """Sum of squared residuals (regression; else 0): the noise is learned from it without another pass."""
     numbers: float  # number of labels, or of target numbers
+    trace: float = 0.0  # sum_n tr Lambda_n for unit noise
 
 
 class Laplace:
@@ -114,20 +126,19 @@ class Laplace:
             The decomposed curvature and the log-likelihood.
         """
         totals: Statistics = {}
-        log_likelihood, residual, seen, numbers = 0.0, 0.0, 0, 0
+        sums, seen, numbers = [0.0, 0.0, 0.0], 0, 0
         for k, (x, y) in enumerate(batches):
-            statistics, log_prob, squares = self._sums(x, y, seeds(k), S)
-            totals = added(totals, statistics)
-            log_likelihood, residual = log_likelihood + log_prob, residual + squares
+            statistics, *parts = self._sums(x, y, seeds(k), S)
+            totals, sums = added(totals, statistics), [a + b for a, b in zip(sums, parts, strict=True)]
             seen, numbers = seen + len(x), numbers + y.numel()
         if not seen:
             raise InputError("the evidence needs data: no batch came. An iterator can be passed over only once.")
         r = 1.0 if N is None else N / seen
-        log_likelihood, residual = self.world.sums([log_likelihood, residual])
+        log_likelihood, residual, trace = (r * total for total in self.world.sums(sums))
         with torch.no_grad():
             scaled = {name: T * r for name, T in over(totals, self.world).items()}
             spectrum = self.structure.decompose(scaled, gradients, self.world)
-        return Fit(spectrum, log_likelihood * r, residual * r, numbers * r)
+        return Fit(spectrum, log_likelihood, residual, numbers * r, trace)
 
     def log_evidence(self, fit: Fit, delta: Float[Tensor, " L"]) -> Float[Tensor, ""]:
         """Return the log marginal likelihood of Eq. 9, differentiable in delta and in the observation noise."""
@@ -156,10 +167,18 @@ class Laplace:
             K = joint_kernel(self.structure.layers, parts, lambda p: precision[id(p)])
             return K * self.likelihood.scale("ggn").to(K)
 
-    def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"]) -> dict[str, Tensor]:
-        """Return d log|H| / dT for every statistic of the curvature."""
+    def preconditioner(self, fit: Fit, delta: Float[Tensor, " L"], held: bool = False) -> dict[str, Tensor]:
+        """Return d log|H| / dT for every statistic of the curvature; `held`, for those of the inputs and for Lambda."""
+        scale = self.likelihood.scale(self.output).detach().to(delta)
         with torch.no_grad():
-            return self.structure.preconditioner(fit.spectrum, delta, self.likelihood.scale(self.output).to(delta))
+            found = self.structure.preconditioner(fit.spectrum, delta, scale)
+        inputs = {name: M for name, M in found.items() if self.structure.of_inputs(name)}
+        if not held or not inputs or self.output not in EXPECTED:
+            return found
+        with torch.enable_grad():
+            logdet = self.structure.logdet(fit.spectrum, delta.detach(), scale.requires_grad_())
+        (gamma,) = torch.autograd.grad(logdet, scale)
+        return inputs | {TRACE: gamma * scale.detach() / max(fit.trace, TINY)}
 
     def objective(
         self,
@@ -176,7 +195,7 @@ class Laplace:
         x, y
             A batch.
         preconditioner
-            d log|H| / dT.
+            d log|H| / dT, or what it is with J held.
         seed
             Seed of the batch's noise.
         S
@@ -190,7 +209,9 @@ class Laplace:
         x, y, rng = self._own(x, y, seed)
         tape = record(self.model.net, self.model.views(x, rng, S), S or self.model.samples, self.structure.layers)
         total = inner(self.structure.inputs(tape), preconditioner)
-        for column in self.likelihood.columns(tape.f, y, self.output, rng):
+        if TRACE in preconditioner:
+            total = total + preconditioner[TRACE] * self.likelihood.trace(tape.f)
+        for column in () if TRACE in preconditioner else self.likelihood.columns(tape.f, y, self.output, rng):
             grads = tape.gradients(column, create_graph=True, retain=True)
             total = total + inner(self.structure.outputs(tape, grads), preconditioner)
         share = self.likelihood.log_prob(tape.f, y) - total / 2
@@ -216,7 +237,7 @@ class Laplace:
         rng = generator(seed, x.device, part := self.world.part(len(x)))
         return (x, y, rng) if part is None else (x[part.rows], y[part.rows], rng)
 
-    def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Statistics, float, float]:
+    def _sums(self, x: Tensor, y: Tensor, seed: int, S: int | None) -> tuple[Statistics, float, float, float]:
         # Not inlined in `fit`, so that a batch's activations are freed before the next batch.
         x, y, rng = self._own(x, y, seed)
         with torch.no_grad():
@@ -230,7 +251,7 @@ class Laplace:
                 grads = tape.gradients(column, create_graph=False, retain=k + 1 < len(columns))
                 statistics = added(statistics, self.structure.outputs(tape, grads))
             squares = float((y - tape.f).square().sum()) if y.shape == tape.f.shape else 0.0
-            log_prob = float(self.likelihood.log_prob(tape.f, y))
+            log_prob, trace = float(self.likelihood.log_prob(tape.f, y)), float(self.likelihood.trace(tape.f))
             if rng.part is not None and not rng.part.weight:  # no row was left for this process
-                return {name: T * 0.0 for name, T in statistics.items()}, 0.0, 0.0
-            return statistics, log_prob, squares
+                return {name: T * 0.0 for name, T in statistics.items()}, 0.0, 0.0, 0.0
+            return statistics, log_prob, squares, trace

@@ -27,6 +27,7 @@ from augury.core.errors import InputError, choose
 from augury.core.rng import rows
 
 OUTPUTS = ("ggn", "trio", "mc", "label", "ef")
+EXPECTED = ("ggn", "trio", "mc")  # those whose columns square to Lambda, on average at least
 ITERATIONS = 8  # of the power method, for the largest two columns
 
 
@@ -68,6 +69,10 @@ class Likelihood(nn.Module, ABC):
     @abstractmethod
     def from_sums(self, log_likelihood: float, residual: float, numbers: float) -> Float[Tensor, ""]:
         """Return the log-likelihood from the sums of a pass over the data, differentiable in the noise."""
+
+    def trace(self, f: Float[Tensor, "B C"]) -> Float[Tensor, ""]:
+        """Return tr Lambda for unit noise, summed over the batch."""
+        return f.new_tensor(float(f.numel()))
 
     def span(self, f: Float[Tensor, "B C"]) -> Iterator[Float[Tensor, "B C"]]:
         """Yield orthonormal combinations q of columns with sum_q R q q^T R^T = R R^T, to first order in f too."""
@@ -129,6 +134,9 @@ class Categorical(Likelihood):
         log_p = f.log_softmax(1)
         weighted = signs * (log_p / 2).exp()
         return weighted - log_p.exp() * weighted.sum(1, keepdim=True)
+
+    def trace(self, f: Float[Tensor, "B C"]) -> Float[Tensor, ""]:
+        return (1 - f.softmax(1).square().sum(1)).sum()
 
     def transposed(self, f: Float[Tensor, "B C"], v: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         p = f.softmax(1)

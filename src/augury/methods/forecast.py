@@ -211,7 +211,11 @@ def steps_of(config: LearnConfig, N: int) -> int:
 
 
 def climbs_of(config: LearnConfig, done: int = 0) -> int:
-    return sum(config.climbs(epoch) for epoch in range(done + 1, config.epochs + 1))
+    total = before = 0
+    for epoch in range(1, config.epochs + 1):
+        total += (due := config.climbs(epoch, 0 < config.resting <= total))
+        before = before + due if epoch <= done else before
+    return total - before
 
 
 def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs, done: float = 0.0, knots: float = 0.0) -> float:

@@ -178,7 +178,8 @@ def profiled(
     widths, one that is below it is scanned from there up.
     """
     top = upper if math.isfinite(upper) else max(1.0, 2 * here)
-    rungs = sorted({*(top * (j / cost[0]) ** 1.5 for j in range(cost[0] + 1)), min(limit, top)})
+    even = {top * (j / cost[0]) ** 1.5 for j in range(cost[0] + 1)}
+    rungs = sorted({eta for eta in even if eta in (0.0, top) or abs(eta - limit) > 0.3 * limit} | {min(limit, top)})
     found = Profile({here: knot(here)}, upper, beyond, sure)
     first = min(limit, top) if here < limit and cost != SINGLE else 0.0
     up = [eta for eta in rungs if eta > max(here + 0.02 * top, 0.999 * first) or here < eta in (top, limit)]
