@@ -58,7 +58,8 @@ wider the orbit. A CNN trained on Fashion-MNIST moved by 2 pixels has its best e
 independent views, at 2.0 with 4 stratified ones and at 2.3 with 64. With 8 steps on the widths for each of twenty
 fits of the curvature, a full rotation of 4,000 digits ended anywhere between 107 and 157 degrees. With 10 images for
 each step on the widths one of three sets of 1,000 ended at 101, a local optimum; at a rate of 0.15 none did, but 3 of
-7 sets of upright digits had a width called invariant."""
+7 sets of upright digits had a width called invariant. Rest after ten steps was chosen on digits (seeds 601 to 606) and
+CIFAR-10 (62 to 65): without second derivatives from the first on rotations ended near 95 degrees."""
 
 METHOD_DEFAULTS: dict[str, dict[str, Any]] = {
     "data_augmented": _PAPER_D,
