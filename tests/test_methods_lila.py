@@ -2,6 +2,7 @@
 
 import math
 from copy import deepcopy
+from itertools import pairwise
 
 import pytest
 import torch
@@ -195,6 +196,23 @@ def test_the_evidence_is_climbed_about_twenty_times():
         assert 15 <= sum(config.climbs(e) for e in range(1, epochs + 1)) <= 28
         assert config.climbs(config.learning) >= 1 and (epochs == 4 or config.climbs(config.burn_in) == 0)
         assert not any(config.climbs(e) for e in range(config.learning + 1, epochs + 1))
+
+
+def test_widths_at_rest_are_climbed_half_as_often_and_without_second_derivatives(monkeypatch):
+    config = LearnConfig.for_method("lila", epochs=60, finish=0.0, evidence_below=9.0, resting=10)
+    learner = Lila(MLP([2, 5, 2], generator(0)), AffineCoordinates("rotation"), config, "classification", 20)
+    batches = Batches(torch.randn(20, 2, generator=generator(1)), torch.arange(20) % 2, 10, torch.device("cpu"))
+    held, at, found = [], [], learner.evidence.laplace.preconditioner
+    monkeypatch.setattr(
+        learner.evidence.laplace, "preconditioner", lambda *a, **given: held.append(given["held"]) or found(*a, **given)
+    )
+    for epoch in range(1, 61):
+        before = len(held)
+        learner.end_epoch(batches, epoch, generator(epoch))
+        at += [epoch] * (len(held) - before)
+    assert held == [False] * 10 + [True] * (len(held) - 10)
+    assert {b - a for a, b in pairwise(at[:10])} == {3}
+    assert {b - a for a, b in pairwise(at[10:-1])} == {6} and at[-1] == 60
 
 
 def test_widths_end_at_the_mean_of_their_last_fifth_and_its_spread_is_in_the_interval(monkeypatch):

@@ -4,6 +4,7 @@ every step            theta down  1/B sum_b -log p(y_b | f_hat(x_b)) + delta |th
 every few epochs      factors of the curvature from a sample of the data;
                       delta (and sigma in regression) up the evidence, in closed form;
                       eta up the evidence, several mini-batch steps on the same factors
+                      (after ten times half as often, and without second derivatives: `resting`)
 then                  eta to its mean over the last fifth of these steps; each width with an interval and a verdict
 in the end            theta on, eta held, under a tenth of the prior (`finish`): the precision of the best evidence
                       underfits wide orbits
