@@ -17,7 +17,8 @@ as if tr Lambda were a factor of the whole curvature:
 
     d log|H| = <d log|H| / dA, dA> + gamma d log tr Lambda,      gamma = d log|H| / d log Lambda = tr (H + P)^-1 H,
 
-the number of weights that the data determine. What is left out, how J itself moves, is zero where activations are ReLU.
+the number of weights that the data determine. Left out are how J moves, which is nothing where activations are ReLU,
+and that Lambda of some data, or in some directions, weighs more than that of others.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -211,11 +211,10 @@ def steps_of(config: LearnConfig, N: int) -> int:
 
 
 def climbs_of(config: LearnConfig, done: int = 0) -> int:
-    total = before = 0
+    due: list[int] = []
     for epoch in range(1, config.epochs + 1):
-        total += (due := config.climbs(epoch, 0 < config.resting <= total))
-        before = before + due if epoch <= done else before
-    return total - before
+        due.append(config.climbs(epoch, sum(due)))
+    return sum(due[done:])
 
 
 def total_seconds(config: LearnConfig, N: int, M: int, costs: Costs, done: float = 0.0, knots: float = 0.0) -> float:

@@ -86,8 +86,8 @@ class WithEvidence(Learner):
         guessed = math.inf if batches.y.is_floating_point() else -guess(batches.y) / batches.N
         self.climbing = self.climbing or loss < self.config.evidence_below * guessed
         if self.evidence is not None and self.climbing:
-            self.evidence.resting = 0 < self.config.resting <= len(self.trail)
-            for _ in range(self.config.climbs(epoch, self.evidence.resting)):
+            self.evidence.resting = self.config.rests(len(self.trail))
+            for _ in range(self.config.climbs(epoch, len(self.trail))):
                 diagnostics = self.evidence.step(batches(rng), rng)
                 eta = torch.zeros(0) if self.transform is None else self.transform.eta.detach().abs().cpu()
                 self.trail = torch.stack([*self.trail, eta.double()])[-TRAIL:]

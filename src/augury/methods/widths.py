@@ -65,8 +65,7 @@ CLEAR = 1.5
 """Times `SLIGHT` that "invariant" asks for if the layers below are held: the interval knows nothing of networks trained
 elsewhere. Of 20 runs on upright digits three ended at vertical shifts of 2.4 to 3.5 pixels, with lower ends up to 2.6;
 networks trained without them have 33 to 51 nats more than with 3 pixels (seeds 790, 791 and 796, which chose it; one of
-the three is still called invariant). With twice the circular shift of outlines was undecided in 3 of 3 runs, with this
-in two."""
+the three is still called invariant). With twice the circular shift of outlines was undecided in 3 of 3 runs."""
 LEVEL = 1.96
 """Standard deviations to either side of a 95 % interval; z^2 / 2 are its nats below the best."""
 FAR = 20.0
