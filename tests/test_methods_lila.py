@@ -199,7 +199,8 @@ def test_the_evidence_is_climbed_about_twenty_times():
 
 
 def test_widths_at_rest_are_climbed_half_as_often_and_without_second_derivatives(monkeypatch):
-    config = LearnConfig.for_method("lila", epochs=60, finish=0.0, evidence_below=9.0, resting=10)
+    settings = {"epochs": 60, "finish": 0.0, "evidence_below": 9.0, "resting": 10, "eta_rate": 0.0}
+    config = LearnConfig.for_method("lila", **settings)
     learner = Lila(MLP([2, 5, 2], generator(0)), AffineCoordinates("rotation"), config, "classification", 20)
     batches = Batches(torch.randn(20, 2, generator=generator(1)), torch.arange(20) % 2, 10, torch.device("cpu"))
     held, at, found = [], [], learner.evidence.laplace.preconditioner
@@ -213,6 +214,15 @@ def test_widths_at_rest_are_climbed_half_as_often_and_without_second_derivatives
     assert held == [False] * 10 + [True] * (len(held) - 10)
     assert {b - a for a, b in pairwise(at[:10])} == {3}
     assert {b - a for a, b in pairwise(at[10:-1])} == {6} and at[-1] == 60
+
+
+def test_widths_that_drift_are_not_at_rest():
+    config = LearnConfig.for_method("lila", resting=6)
+    learner = Lila(MLP([2, 5, 2], generator(0)), AffineCoordinates("rotation"), config, "classification", 20)
+    steady, drifting = [0.5, 0.62, 0.5, 0.62, 0.5, 0.62], [0.5, 0.54, 0.58, 0.62, 0.66, 0.7]
+    for eta, rests in ((steady, True), (drifting, False), (steady[1:], False), ([2.0, *steady], True), ([], False)):
+        learner.trail = torch.tensor(eta, dtype=torch.float64)[:, None]
+        assert learner.at_rest() is rests
 
 
 def test_widths_end_at_the_mean_of_their_last_fifth_and_its_spread_is_in_the_interval(monkeypatch):

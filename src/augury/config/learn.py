@@ -227,8 +227,8 @@ class LearnConfig(EvidenceConfig):
     evidence_every: int = 0
     """Epochs between two steps up the evidence; 0 for about twenty in a run."""
     resting: int = 0
-    """Steps up the evidence after which widths are taken to rest: then half as many, without second derivatives,
-    which are mostly noise by then; 0 for never, as above 20."""
+    """Steps up the evidence after which widths that no longer drift are taken to rest: then half as many, without
+    second derivatives, which are mostly noise by then; 0 for never, as above 20."""
     evidence_samples: int = 0
     """Views per input in the evidence; 0 for as many as in training."""
     evidence: str = "laplace"
@@ -292,13 +292,13 @@ class LearnConfig(EvidenceConfig):
         """Epochs until widths and prior rest."""
         return self.epochs if self.evidence == "none" else self.epochs - int(self.finish * self.epochs)
 
-    def rests(self, taken: int) -> bool:
-        """Return whether widths rest after so many steps up the evidence."""
+    def may_rest(self, taken: int) -> bool:
+        """Return whether widths may rest after so many steps up the evidence."""
         return 0 < self.resting <= taken
 
-    def climbs(self, epoch: int, taken: int = 0) -> int:
+    def climbs(self, epoch: int, resting: bool = False) -> int:
         """Return how many steps up the evidence are due after this epoch; at least one after the last of learning."""
-        most = CLIMBS // 2 if self.rests(taken) else CLIMBS
+        most = CLIMBS // 2 if resting else CLIMBS
         every = self.evidence_every or max(1, self.learning // most)
         times = 1 if self.evidence_every else max(1, most // max(1, self.learning - self.burn_in))
         beyond = epoch - self.burn_in

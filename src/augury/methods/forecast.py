@@ -213,7 +213,7 @@ def steps_of(config: LearnConfig, N: int) -> int:
 def climbs_of(config: LearnConfig, done: int = 0) -> int:
     due: list[int] = []
     for epoch in range(1, config.epochs + 1):
-        due.append(config.climbs(epoch, sum(due)))
+        due.append(config.climbs(epoch, config.may_rest(sum(due))))
     return sum(due[done:])
 
 

@@ -4,7 +4,7 @@ every step            theta down  1/B sum_b -log p(y_b | f_hat(x_b)) + delta |th
 every few epochs      factors of the curvature from a sample of the data;
                       delta (and sigma in regression) up the evidence, in closed form;
                       eta up the evidence, several mini-batch steps on the same factors
-                      (after ten times half as often, and without second derivatives: `resting`)
+                      (once widths rest, half as often and without second derivatives: `resting`)
 then                  eta to its mean over the last fifth of these steps; each width with an interval and a verdict
 in the end            theta on, eta held, under a tenth of the prior (`finish`): the precision of the best evidence
                       underfits wide orbits
@@ -39,6 +39,9 @@ PULL = 0.1
 TRAIL, LAST = 20, 5
 """Steps up the evidence whose widths are kept; the mean over the last fifth of them is where a run ends, and their
 spread says how firmly."""
+
+DRIFTING, DRIFT = 3, 0.1
+"""Steps up the evidence in each of the two means that tell whether widths drift, and what is no drift, as eta."""
 
 
 class WithEvidence(Learner):
@@ -86,12 +89,18 @@ class WithEvidence(Learner):
         guessed = math.inf if batches.y.is_floating_point() else -guess(batches.y) / batches.N
         self.climbing = self.climbing or loss < self.config.evidence_below * guessed
         if self.evidence is not None and self.climbing:
-            self.evidence.resting = self.config.rests(len(self.trail))
-            for _ in range(self.config.climbs(epoch, len(self.trail))):
+            self.evidence.resting = self.at_rest()
+            for _ in range(self.config.climbs(epoch, self.evidence.resting)):
                 diagnostics = self.evidence.step(batches(rng), rng)
                 eta = torch.zeros(0) if self.transform is None else self.transform.eta.detach().abs().cpu()
                 self.trail = torch.stack([*self.trail, eta.double()])[-TRAIL:]
         return diagnostics
+
+    def at_rest(self) -> bool:
+        """Return whether no width drifts: the means over the newer and the older of the last steps are close."""
+        older, newer = self.trail[-2 * DRIFTING : -DRIFTING], self.trail[-DRIFTING:]
+        drift = float((newer.mean(0) - older.mean(0)).abs().amax()) if newer.numel() else 0.0
+        return self.config.may_rest(len(self.trail)) and drift < DRIFT
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         if self.evidence is None:

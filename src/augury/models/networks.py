@@ -97,10 +97,10 @@ NETWORKS: dict[str, Network] = {
         lambda shape, n, rng: _small().SignalCNN(shape, n, rng),
     ),
     "outline_cnn": Network(
-        "signal_cnn with a mean over all of time, for closed outlines",
+        "1-d CNN of five convolutions, ReLU, for closed outlines",
         "signals [C, T] of at least 8 steps",
         lambda shape: len(shape) == 2 and shape[1] >= 8,
-        lambda shape, n, rng: _small().SignalCNN(shape, n, rng, segments=1),
+        lambda shape, n, rng: _small().SignalCNN(shape, n, rng, _small().OUTLINES),
     ),
     "pointnet": Network(
         "small PointNet: a shared MLP, the maximum over points",

@@ -77,36 +77,37 @@ class CNN(nn.Sequential):
 
 
 SEGMENTS = 8  # largest number of positions in time that the linear layer sees
+SIGNALS, OUTLINES = ((16, 7), (32, 5), (64, 3)), ((16, 7), (32, 5), (64, 5), (64, 5), (64, 3))
+"""Channels and kernel of every convolution. The last one sees 26 samples of a signal, and 110 of a closed outline,
+whose shape is told by more than its small parts."""
 
 
 class SignalCNN(nn.Sequential):
-    """A 1-d CNN for signals [C, T]: conv 7, conv 5 and conv 3 with 16, 32 and 64 channels, then a linear layer.
+    """A 1-d CNN for signals [C, T]: convolutions, a maximum of two between each two of them, then a linear layer.
 
     The time axis is averaged down to at most eight segments, not to one: a mean over all of time would make the
-    network nearly invariant to shifts, which is for the data to decide. For closed outlines, whose start means nothing,
-    `segments` is 1: few weights, and what zeros at the ends and pooling leave of the start is for the widths.
+    network nearly invariant to shifts, which is for the data to decide, also where they are closed outlines.
     """
 
     def __init__(
-        self, input_shape: tuple[int, int], n_outputs: int, rng: torch.Generator, segments: int = SEGMENTS
+        self,
+        input_shape: tuple[int, int],
+        n_outputs: int,
+        rng: torch.Generator,
+        convolutions: Sequence[tuple[int, int]] = SIGNALS,
     ) -> None:
         channels, length = input_shape
         if length < 8:
             raise InputError(f"SignalCNN needs signals of at least 8 steps; got {length}. Are the axes [C, T]?")
-        segments = min(length // 4, segments)
-        layers: list[tuple[str, nn.Module]] = [
-            ("conv1", seeded(nn.Conv1d, channels, 16, 7, padding=3, rng=rng)),
-            ("pool1", nn.MaxPool1d(2)),
-            ("relu1", nn.ReLU()),
-            ("conv2", seeded(nn.Conv1d, 16, 32, 5, padding=2, rng=rng)),
-            ("pool2", nn.MaxPool1d(2)),
-            ("relu2", nn.ReLU()),
-            ("conv3", seeded(nn.Conv1d, 32, 64, 3, padding=1, rng=rng)),
-            ("relu3", nn.ReLU()),
-            ("average", nn.AdaptiveAvgPool1d(segments)),
-            ("flatten", nn.Flatten()),
-            ("linear", seeded(nn.Linear, 64 * segments, n_outputs, rng=rng)),
-        ]
+        pools = min(len(convolutions), length.bit_length() - 1) - 1
+        segments = min(length // 2**pools, SEGMENTS)
+        layers: list[tuple[str, nn.Module]] = []
+        for l, (width, kernel) in enumerate(convolutions, start=1):
+            layers.append((f"conv{l}", seeded(nn.Conv1d, channels, width, kernel, padding=kernel // 2, rng=rng)))
+            layers += [(f"pool{l}", nn.MaxPool1d(2))] * (l <= pools) + [(f"relu{l}", nn.ReLU())]
+            channels = width
+        layers += [("average", nn.AdaptiveAvgPool1d(segments)), ("flatten", nn.Flatten())]
+        layers.append(("linear", seeded(nn.Linear, channels * segments, n_outputs, rng=rng)))
         super().__init__(OrderedDict(layers))
 
 
