@@ -79,15 +79,18 @@ def numbers(results: Sequence[Result]) -> list[Pair]:
 
 
 ASTRAY = (
-    "scales give the MLP nothing on 1,000 scaled clothes: trained with both held at 1, 1.4, 2 (planted) and at 3.6 and "
-    "1.7, where LILA ends, it has 68.9, 68.5, 66.6 and 65.9 %, with -1.32, -1.26, -1.34 and -1.37 nats per image; the "
-    "steps, which hold the weights, pass the best, 1.4. Five times the steps (a trial) go further: 2.4 and 5.0, 63.8 %"
+    "scales of the MLP pass the best: trained on scaled clothes with both held at 1, 1.4, 2 (planted) and at 3.6 and "
+    "1.7, where LILA ends, it has 68.9, 68.5, 66.6 and 65.9 %, with -1.32, -1.26, -1.34 and -1.37 nats per image. The "
+    "Kronecker factors overrate what wide scales save: in six steps log det H falls by 1,147 nats by the factors, by "
+    "647 by all layers at once, the likelihood by 794. With half the weight on log det H (trials) original clothes "
+    "have 81.5 %, scaled ones 66.4, and CNNs lose what they should find. CIFAR-10, rotated: the loss stays above 75 % "
+    "of a guess's, so that LILA is the plain network; Augerino goes to 173 degrees"
 )
 VIEWS = (
     "digits: noise of 8 views still counts as curvature (seed 0, the same weights: 32 views are worth .037 nats per "
     "image, the gap is .022). Clothes, MLP: the steps pass the best width: held at 0, 2 and 5.9 px, where LILA ends on "
     "original clothes, it has -.94, -.94 and -1.04 nats; scales held at 1, 1.4 and where LILA ends -1.32, -1.26 and "
-    "-1.37"
+    "-1.37. CIFAR-10, rotated: LILA takes no step, the same network has -6.4 and -6.3, a guess has -2.3"
 )
 CLAIMS = (
     ahead("LILA has a higher test accuracy than the non-invariant network", "plain", _by, why=ASTRAY),
