@@ -140,15 +140,26 @@ def draw(judged: Sequence[Row], path: Path) -> None:
     save(figure, path)
 
 
+def _items(page: str) -> int:
+    """Return how many items a page says it has."""
+    first = page.split(maxsplit=1)[:1]
+    return int(first[0]) if first and first[0].isdigit() else 0
+
+
 def write(folder: Path = DOCS) -> str:
     """Put the table in its place in the README of the results, and return it."""
     page = folder / "README.md"
     before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not (begin and end):
         raise InputError(f"{page} must hold the marks {BEGIN} and {END}; it does not.")
     judged = rows(folder)
     found = text(judged)
+    if _items(found) < _items(old):
+        raise InputError(
+            f"the page has results of {_items(old)} items, and only {_items(found)} are found. The cells of paper A "
+            f"name the complete MNIST: set AUGURY_DATA to the folder that it is in."
+        )
     draw(judged, folder / PICTURE)
     write_text(page, f"{before}{BEGIN}\n{found}{END}{after}")
     return found

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 import papers_doubles as doubles
+from augury.core.errors import InputError
 from pages import ROOT
 from papers import budget
 from papers.catalog import PAPERS, item
 from papers.claims import Claim, Pair, ahead, beats
-from papers.scoreboard import BEGIN, END, LETTERS, PICTURE, Row, rows, text
+from papers.scoreboard import BEGIN, END, LETTERS, PICTURE, Row, rows, text, write
 
 RESULTS = ROOT / "docs" / "results"
 
@@ -26,6 +27,15 @@ def test_the_page_of_results_is_that_of_the_committed_results(there):
     page = (RESULTS / "README.md").read_text()
     assert page.partition(BEGIN)[2].partition(END)[0] == f"\n{text(rows(RESULTS))}", "python -m papers scoreboard"
     assert (RESULTS / PICTURE).is_file()
+
+
+def test_a_page_is_not_written_over_with_fewer_items(monkeypatch, tmp_path):
+    monkeypatch.setenv("AUGURY_DATA", str(tmp_path))
+    monkeypatch.setattr("papers.learning.find", lambda name: None)
+    before = (RESULTS / "README.md").read_text()
+    with pytest.raises(InputError, match=r"results of 29 items.*AUGURY_DATA"):
+        write(RESULTS)
+    assert (RESULTS / "README.md").read_text() == before
 
 
 def test_every_item_of_a_paper_says_what_could_refute_it(there):
