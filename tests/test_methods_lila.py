@@ -219,7 +219,7 @@ def test_widths_at_rest_are_climbed_half_as_often_and_without_second_derivatives
 def test_widths_that_drift_are_not_at_rest():
     config = LearnConfig.for_method("lila", resting=6)
     learner = Lila(MLP([2, 5, 2], generator(0)), AffineCoordinates("rotation"), config, "classification", 20)
-    steady, drifting = [0.5, 0.62, 0.5, 0.62, 0.5, 0.62], [0.5, 0.54, 0.58, 0.62, 0.66, 0.7]
+    steady, drifting = [0.5, 0.9, 0.5, 0.9, 0.5, 0.9], [0.5, 0.62, 0.74, 0.86, 0.98, 1.1]
     for eta, rests in ((steady, True), (drifting, False), (steady[1:], False), ([2.0, *steady], True), ([], False)):
         learner.trail = torch.tensor(eta, dtype=torch.float64)[:, None]
         assert learner.at_rest() is rests
